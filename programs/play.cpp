@@ -83,6 +83,7 @@ template <class See>
 double play(fiber::rl::AnyEnvironment& environment, fiber::rl::ActingPolicy& policy,
             std::uint64_t seed, std::size_t step_limit, bool seen, See see) {
   std::vector<float> observation(environment.spaces().observation_size());
+  std::vector<std::uint8_t> mask(environment.spaces().mask_size());
   environment.reset(seed);
   policy.begin_episode();
   double total = 0;
@@ -91,7 +92,8 @@ double play(fiber::rl::AnyEnvironment& environment, fiber::rl::ActingPolicy& pol
       if (auto image = environment.render())
         see(*image);
     environment.observe(observation);
-    auto got = environment.step(policy.act(observation));
+    environment.mask(mask);
+    auto got = environment.step(policy.act(observation, mask));
     total += got.reward;
     if (got.terminated || got.truncated)
       break;

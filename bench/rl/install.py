@@ -29,6 +29,7 @@ PEERS = {
     "EnvPool": [["envpool==1.2.5"]],
     "exported policies": [["onnx==1.23.2", "onnxruntime==1.32.0", "safetensors"]],
     "Stable-Baselines3": [["torch==2.15.0"], ["stable-baselines3==2.9.2"]],
+    "sb3-contrib": [["torch==2.15.0"], ["stable-baselines3==2.9.2", "sb3-contrib==2.9.2"]],
 }
 
 

@@ -97,13 +97,15 @@ class Player {
 public:
   explicit Player(AnyEnvironment& environment)
     : environment_(environment), spaces_(environment.spaces()),
-      memory_(spaces_.observation_size() + margin) {}
+      memory_(spaces_.observation_size() + margin), mask_(spaces_.mask_size() + margin) {}
 
   void play() {
     check_spaces(spaces_);
     begin();
-    for (bool over = false; !over && step_ < max_steps;)
+    for (bool over = false; !over && step_ < max_steps;) {
+      look_at_mask();
       over = act();
+    }
     begin(); // An episode may also begin before the last one has ended.
   }
 
@@ -124,16 +126,53 @@ private:
     return step.terminated || step.truncated;
   }
 
-  /// Each discrete action in turn; of continuous ones, the middle.
+  /// Each discrete action that is possible in turn; of continuous ones, the middle.
   std::vector<float> action() const {
     if (spaces_.discrete())
-      return {static_cast<float>((step_ - 1) % spaces_.actions)};
+      return choices();
     std::vector<float> middle(spaces_.action_size());
     for (std::size_t i = 0; i < middle.size(); ++i) {
       const auto value = spaces_.action_low[i] / 2 + spaces_.action_high[i] / 2;
       middle[i] = std::isfinite(value) ? value : 0; // There may be no bound.
     }
     return middle;
+  }
+
+  std::vector<float> choices() const {
+    std::vector<float> action;
+    auto possible = mask_.begin();
+    for (const int count : spaces_.choices()) {
+      auto choice = (step_ - 1) % count;
+      while (spaces_.masked && possible[choice] == 0)
+        choice = (choice + 1) % count;
+      action.push_back(static_cast<float>(choice));
+      possible += count;
+    }
+    return action;
+  }
+
+  /// mask() says 0 or 1 of each choice, and leaves one in each component.
+  void look_at_mask() {
+    const auto size = spaces_.mask_size();
+    if (size == 0)
+      return;
+    constexpr std::uint8_t untouched = 0xc3;
+    std::ranges::fill(mask_, untouched);
+    const auto mask = std::span(mask_).first(size);
+    calling("mask()", [&] { environment_.mask(mask); });
+    if (std::ranges::any_of(std::span(mask_).subspan(size),
+                            [](auto byte) { return byte != untouched; }))
+      refuse("mask() writes more than " + std::to_string(size) +
+             " bytes: one for each choice of an action");
+    for (std::size_t i = 0; i < size; ++i)
+      if (mask[i] > 1)
+        refuse("mask() must write 0 or 1 to each of its " + std::to_string(size) +
+               " bytes, and byte " + std::to_string(i) + " after " + where() +
+               (mask[i] == untouched ? " is not written"
+                                     : " is " + std::to_string(int{mask[i]})));
+    if (const auto component = impossible_component(spaces_, mask))
+      refuse("mask() forbids each choice of component " + std::to_string(*component) +
+             " of the action after " + where() + ", which does not end the episode");
   }
 
   void look() {
@@ -189,6 +228,7 @@ private:
   AnyEnvironment& environment_;
   const Spaces spaces_;
   std::vector<float> memory_;
+  std::vector<std::uint8_t> mask_;
   int step_ = 0; ///< Steps of the episode; 0: it has just begun.
 };
 

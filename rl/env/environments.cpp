@@ -10,6 +10,7 @@
 #include "fiber/rl/acrobot.hpp"
 #include "fiber/rl/breakout.hpp"
 #include "fiber/rl/cartpole.hpp"
+#include "fiber/rl/knights_tour.hpp"
 #include "fiber/rl/mountain_car_continuous.hpp"
 #include "fiber/rl/pendulum.hpp"
 #include "fiber/rl/wrappers.hpp"
@@ -73,6 +74,7 @@ std::vector<Entry>& entries() {
     entry<Acrobot>("acrobot"),
     entry<MountainCarContinuous>("mountain_car_continuous"),
     entry<Breakout>("breakout"),
+    entry<KnightsTour>("knights_tour"),
 #ifdef FIBER_HAS_BOX2D
     entry<LunarLander>("lunar_lander", &box2d_version),
     entry<BipedalWalker>("bipedal_walker", &box2d_version),

@@ -8,6 +8,7 @@
 #include "fiber/rl/acrobot.hpp"
 #include "fiber/rl/breakout.hpp"
 #include "fiber/rl/cartpole.hpp"
+#include "fiber/rl/knights_tour.hpp"
 #include "fiber/rl/mountain_car_continuous.hpp"
 #include "fiber/rl/pendulum.hpp"
 #include "rl/env/canvas.hpp"
@@ -117,6 +118,25 @@ Image Breakout::render() const {
   fill(state_.paddle_x, paddle_top, state_.paddle_width, paddle_height, {200, 72, 72});
   if (state_.ball_in_play)
     fill(state_.ball_x, state_.ball_y, ball_size, ball_size, {236, 236, 236});
+  return canvas.image();
+}
+
+Image KnightsTour::render() const {
+  using namespace draw;
+  Canvas canvas(256, 256, 32, 0, 0);
+  const auto centre = [](int square) {
+    return Point{square % side + 0.5, side - 0.5 - square / side}; // Row 0 is on top.
+  };
+  for (int square = 0; square < actions; ++square)
+    if (const auto [x, y] = centre(square); (square / side + square % side) % 2 == 1)
+      canvas.rectangle(x - 0.5, y - 0.5, x + 0.5, y + 0.5, pale);
+  const auto squares = path();
+  for (std::size_t i = 1; i < squares.size(); ++i)
+    canvas.line(centre(squares[i - 1]), centre(squares[i]), 0.08, blue);
+  for (const int square : squares)
+    canvas.disc(centre(square), 0.16, blue);
+  if (!squares.empty())
+    canvas.disc(centre(squares.back()), 0.3, orange);
   return canvas.image();
 }
 

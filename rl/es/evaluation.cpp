@@ -119,10 +119,11 @@ std::span<const float> EvolvedPolicy::network_parameters() const {
                                  evolved_parameter_count(spec));
 }
 
-std::span<const float> EvolvedPolicy::act(std::span<const float> observation) {
+std::span<const float> EvolvedPolicy::act(std::span<const float> observation,
+                                          std::span<const std::uint8_t> mask) {
   std::ranges::copy(observation, input_.begin());
   normaliser_.apply(input_);
-  std::ranges::copy(network_.best(input_), action_.begin());
+  std::ranges::copy(network_.best(input_, {.masks = mask}), action_.begin());
   limit_actions(network_.spec().spaces, action_);
   return action_;
 }
@@ -130,6 +131,7 @@ std::span<const float> EvolvedPolicy::act(std::span<const float> observation) {
 double rollout(AnyEnvironment& environment, EvolvedPolicy& policy, std::uint64_t seed,
                RunningMoments* seen, double offset) {
   std::vector<float> observation(environment.spaces().observation_size());
+  std::vector<std::uint8_t> mask(environment.spaces().mask_size());
   environment.reset(seed);
   double total = 0;
   for (std::size_t steps = 0; steps < max_rollout_steps; ++steps) {
@@ -137,9 +139,10 @@ double rollout(AnyEnvironment& environment, EvolvedPolicy& policy, std::uint64_t
     es_evaluation::check_observation(observation, seed, steps);
     if (seen != nullptr)
       seen->add(std::span<const float>(observation));
+    environment.mask(mask);
     Step step;
     try {
-      step = environment.step(policy.act(observation));
+      step = environment.step(policy.act(observation, mask));
     } catch (const PhysicsDiverged&) {
       return total; // One candidate in many: the search continues.
     }

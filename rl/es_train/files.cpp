@@ -105,6 +105,24 @@ take_pairs(std::istream& in, std::size_t count, const fs::path& path) {
   return numbers;
 }
 
+void take_actions(std::istream& in, Spaces& spaces, const fs::path& path) {
+  constexpr std::string_view mask = "masked-";
+  auto line = take_line(in, "actions", path);
+  spaces.masked = line.starts_with(mask);
+  if (spaces.masked)
+    line.erase(0, mask.size());
+  const auto kind = line.substr(0, line.find(' '));
+  const auto rest = line.substr(std::min(line.size(), kind.size() + 1));
+  if (kind == "discrete")
+    spaces.actions = parsed<int>(rest, path);
+  else if (kind == "multi-discrete")
+    for (const auto count : sizes(rest, path))
+      spaces.action_counts.push_back(static_cast<int>(count));
+  else
+    std::tie(spaces.action_low, spaces.action_high) =
+      take_pairs<float>(in, parsed<std::size_t>(rest, path), path);
+}
+
 } // namespace
 
 void save_policy(const fs::path& path, const SavedPolicy& policy) {
@@ -113,8 +131,12 @@ void save_policy(const fs::path& path, const SavedPolicy& policy) {
   content += "\nenvironment " + policy.environment;
   content += "\nobservations" + listed(spaces.observation_shape);
   content += "\nhidden" + listed(policy.policy.hidden);
-  if (spaces.discrete())
-    content += "\nactions discrete " + text(spaces.actions);
+  const std::string masked = spaces.masked ? "masked-" : "";
+  if (spaces.actions > 0)
+    content += "\nactions " + masked + "discrete " + text(spaces.actions);
+  else if (spaces.discrete())
+    content += "\nactions " + masked + "multi-discrete" +
+               listed(spaces.action_counts);
   else
     content += "\nactions continuous " + text(spaces.action_low.size()) +
                pairs(spaces.action_low, spaces.action_high);
@@ -137,12 +159,7 @@ SavedPolicy load_policy(const fs::path& path) {
   auto& spaces = policy.policy.spaces;
   spaces.observation_shape = sizes(take_line(in, "observations", path), path);
   policy.policy.hidden = sizes(take_line(in, "hidden", path), path);
-  const auto actions = two_words(take_line(in, "actions", path), path);
-  if (actions[0] == "discrete")
-    spaces.actions = parsed<int>(actions[1], path);
-  else
-    std::tie(spaces.action_low, spaces.action_high) =
-      take_pairs<float>(in, parsed<std::size_t>(actions[1], path), path);
+  take_actions(in, spaces, path);
   const auto normalised = two_words(take_line(in, "normalised", path), path);
   auto [mean, scale] =
     take_pairs<double>(in, parsed<std::size_t>(normalised[0], path), path);

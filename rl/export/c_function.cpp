@@ -57,6 +57,7 @@ private:
   void normalise();
   void dense(const Layer& layer);
   void convolve(const Layer& layer);
+  void choose();
   void remember(const ExportedLstm& lstm);
   void decide();
 
@@ -168,6 +169,38 @@ void Writer::convolve(const Layer& layer) {
                   words);
 }
 
+/// Writes the largest logit's number, of those that are possible, for each component.
+void Writer::choose() {
+  const auto choices = policy_.spaces.choices();
+  const auto masked = policy_.spaces.masked;
+  std::size_t begin = 0;
+  for (std::size_t component = 0; component < choices.size(); ++component) {
+    const auto end = begin + static_cast<std::size_t>(choices[component]);
+    const auto best = choices.size() == 1 ? "best" : "best_" + count(component);
+    Words words{{"in", x_},
+                {"begin", count(begin)},
+                {"second", count(begin + 1)},
+                {"end", count(end)},
+                {"component", count(component)},
+                {"best", best},
+                {"index", begin == 0 ? best : '(' + best + " - " + count(begin) + ')'}};
+    body_ += filled(masked ? R"(  size_t $best = $begin;
+  for (size_t i = $second; i < $end; ++i)
+    if (mask[i] && (!mask[$best] || $in[i] > $in[$best]))
+      $best = i;
+  action[$component] = (float)$index;
+)"
+                           : R"(  size_t $best = $begin;
+  for (size_t i = $second; i < $end; ++i)
+    if ($in[i] > $in[$best])
+      $best = i;
+  action[$component] = (float)$index;
+)",
+                    words);
+    begin = end;
+  }
+}
+
 /// One step of an LSTM. The memory has its output first, then its cell.
 void Writer::remember(const ExportedLstm& lstm) {
   const auto& place = lstm.place;
@@ -210,13 +243,7 @@ void Writer::decide() {
   const auto& spaces = policy_.spaces;
   Words words{{"outputs", count(policy_.saved.spec.outputs())}, {"in", x_}};
   if (spaces.discrete()) {
-    body_ += filled(R"(  size_t best = 0;
-  for (size_t i = 1; i < $outputs; ++i)
-    if ($in[i] > $in[best])
-      best = i;
-  action[0] = (float)best;
-)",
-                    words);
+    choose();
     return;
   }
   words.emplace("low", constant("action_low", spaces.action_low));
@@ -238,8 +265,9 @@ CFunction Writer::written() && {
   }
   decide();
   auto text = std::move(constants_) + "\nstatic inline void " + prefix_ +
-              "_act(const float* observation, " + (gates_ > 0 ? "float* memory, " : "") +
-              "float* action) {\n";
+              "_act(const float* observation, " +
+              (policy_.spaces.masked ? "const unsigned char* mask, " : "") +
+              (gates_ > 0 ? "float* memory, " : "") + "float* action) {\n";
   constexpr const char* names[] = {"first", "second"};
   for (std::size_t i = 0; i < 2; ++i)
     if (buffers_[i] > 0)

@@ -74,6 +74,8 @@ void save_c_header(const std::filesystem::path& path, const SavedPolicy& policy,
   text +=
     size((prefix + "_observation_size").c_str(), exported.spaces.observation_size());
   text += size((prefix + "_action_size").c_str(), exported.spaces.action_size());
+  if (exported.spaces.masked)
+    text += size((prefix + "_mask_size").c_str(), exported.spaces.mask_size());
   if (exported.acting_lstm)
     text +=
       size((prefix + "_memory_size").c_str(), 2 * exported.acting_lstm->place.units);

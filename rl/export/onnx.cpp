@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
 #include <stdexcept>
 
 #include "fiber/rl/checkpoint_file.hpp"
@@ -129,14 +130,53 @@ void add_network(OnnxGraph& graph, const ExportedPolicy& policy, std::string x,
   }
 }
 
+/// Adds what a mask does to the logits of the network, which are "unmasked".
+void add_mask(OnnxGraph& graph, const OnnxGraph::Shape& width) {
+  constexpr float none = 0, lowest = -std::numeric_limits<float>::infinity();
+  graph.input("mask", OnnxGraph::Type::float32, width);
+  const auto possible = graph.node(
+    "Greater", {"mask", graph.constant("mask.forbidden", {}, {&none, 1})}, "possible");
+  graph.node("Where",
+             {possible, "unmasked", graph.constant("mask.logit", {}, {&lowest, 1})},
+             "logits");
+}
+
+/// Adds the choice of each component from its part of the logits.
+void add_choices(OnnxGraph& graph, const Spaces& spaces) {
+  std::vector<std::string> choices;
+  std::uint64_t begin = 0;
+  for (const int count : spaces.choices()) {
+    const auto end = begin + static_cast<std::uint64_t>(count);
+    const auto name = std::to_string(choices.size());
+    const auto part = graph.node("Slice",
+                                 {"logits", graph.constant("begin." + name, {begin}),
+                                  graph.constant("end." + name, {end}),
+                                  graph.constant("axis." + name, {1})},
+                                 "logits." + name);
+    begin = end;
+    choices.push_back(graph.node(
+      "ArgMax", {part}, "choice." + name,
+      {{.name = "axis", .numbers = {1}}, {.name = "keepdims", .numbers = {1}}}));
+  }
+  graph.node("Concat", choices, "action", {{.name = "axis", .numbers = {1}}});
+  graph.output("action", OnnxGraph::Type::int64, {choices.size()});
+}
+
 /// Adds the choice of the action from the outputs of the network.
 void add_action(OnnxGraph& graph, const ExportedPolicy& policy) {
   const auto& spaces = policy.spaces;
   const OnnxGraph::Shape width{policy.saved.spec.outputs()};
+  if (spaces.masked)
+    add_mask(graph, width);
   if (spaces.discrete()) {
-    graph.node("ArgMax", {"logits"}, "action",
-               {{.name = "axis", .numbers = {1}}, {.name = "keepdims", .numbers = {0}}});
-    graph.output("action", OnnxGraph::Type::int64, {});
+    if (spaces.actions > 0) {
+      graph.node(
+        "ArgMax", {"logits"}, "action",
+        {{.name = "axis", .numbers = {1}}, {.name = "keepdims", .numbers = {0}}});
+      graph.output("action", OnnxGraph::Type::int64, {});
+    } else {
+      add_choices(graph, spaces);
+    }
     graph.output("logits", OnnxGraph::Type::float32, width);
     return;
   }
@@ -161,7 +201,9 @@ void save_onnx(const std::filesystem::path& path, const SavedPolicy& policy) {
   graph.input("observation", exporting::OnnxGraph::Type::float32,
               onnx::observation_shape(exported));
   onnx::add_network(graph, exported, onnx::add_normalisation(graph, exported),
-                    exported.spaces.discrete() ? "logits" : "mean");
+                    exported.spaces.masked       ? "unmasked"
+                    : exported.spaces.discrete() ? "logits"
+                                                 : "mean");
   onnx::add_action(graph, exported);
   if (exported.acting_lstm)
     for (const auto* name : {"next_hidden", "next_cell"})

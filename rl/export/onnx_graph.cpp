@@ -65,6 +65,20 @@ ProtobufMessage value_info(const std::string& name, OnnxGraph::Type type,
   return info;
 }
 
+template <class Number>
+ProtobufMessage tensor(const std::string& name, OnnxGraph::Type type,
+                       const OnnxGraph::Shape& shape, std::span<const Number> numbers) {
+  ProtobufMessage tensor;
+  for (auto extent : shape)
+    tensor.number(field::tensor::extent, extent);
+  tensor.number(field::tensor::type, static_cast<std::uint64_t>(type));
+  tensor.bytes(field::tensor::name, name);
+  std::string raw;
+  storage::put_all(raw, numbers);
+  tensor.bytes(field::tensor::raw_data, raw);
+  return tensor;
+}
+
 } // namespace
 
 void OnnxGraph::input(const std::string& name, Type type, const Shape& shape) {
@@ -77,15 +91,14 @@ void OnnxGraph::output(const std::string& name, Type type, const Shape& shape) {
 
 std::string OnnxGraph::constant(const std::string& name, const Shape& shape,
                                 std::span<const float> numbers) {
-  ProtobufMessage tensor;
-  for (auto extent : shape)
-    tensor.number(field::tensor::extent, extent);
-  tensor.number(field::tensor::type, static_cast<std::uint64_t>(Type::float32));
-  tensor.bytes(field::tensor::name, name);
-  std::string raw;
-  storage::put_all(raw, numbers);
-  tensor.bytes(field::tensor::raw_data, raw);
-  graph_.message(field::graph::initializer, tensor);
+  graph_.message(field::graph::initializer, tensor(name, Type::float32, shape, numbers));
+  return name;
+}
+
+std::string OnnxGraph::constant(const std::string& name,
+                                const std::vector<std::uint64_t>& numbers) {
+  graph_.message(field::graph::initializer,
+                 tensor<std::uint64_t>(name, Type::int64, {numbers.size()}, numbers));
   return name;
 }
 

@@ -76,6 +76,14 @@ void save_safetensors(const std::filesystem::path& path, const SavedPolicy& poli
     {"network", spec.describe()},
     {"activation", exported.tanh() ? "tanh" : "relu"},
     {"observation_scale", detail::shown(spec.observation_scale)}};
+  if (!exported.spaces.action_counts.empty()) {
+    std::string counts;
+    for (const int count : exported.spaces.action_counts)
+      counts += (counts.empty() ? "" : " ") + std::to_string(count);
+    metadata.emplace("action_counts", counts);
+  }
+  if (exported.spaces.masked)
+    metadata.emplace("masked", "true");
   safetensors::File file;
   if (!policy.observations.identity()) { // First: eight bytes a number, aligned.
     const auto size = exported.spaces.observation_size();

@@ -25,6 +25,7 @@
 #include "fiber/rl/genetic.hpp"                 // IWYU pragma: export
 #include "fiber/rl/gym.hpp"                     // IWYU pragma: export
 #include "fiber/rl/image.hpp"                   // IWYU pragma: export
+#include "fiber/rl/knights_tour.hpp"            // IWYU pragma: export
 #include "fiber/rl/live_line.hpp"               // IWYU pragma: export
 #include "fiber/rl/lunar_lander.hpp"            // IWYU pragma: export
 #include "fiber/rl/map_elites.hpp"              // IWYU pragma: export

@@ -118,7 +118,9 @@ long long count_of(py::handle discrete) {
 struct [[gnu::visibility("hidden")]] Handles {
   py::object environment;
   py::object step;
-  py::object action_like; // An array of the type and shape of a continuous action.
+  py::object action_like;  // An array of the type and shape of an action.
+  py::object first_action; // Of a MultiDiscrete space: what its components start with.
+  py::object action_masks;
 
   Handles() = default;
   Handles(const Handles&) = delete;
@@ -128,11 +130,15 @@ struct [[gnu::visibility("hidden")]] Handles {
       environment.release();
       step.release();
       action_like.release();
+      first_action.release();
+      action_masks.release();
       return;
     }
     Lock lock;
     step = {};
     action_like = {};
+    first_action = {};
+    action_masks = {};
     auto last = std::move(environment);
     try {
       if (last)
@@ -153,6 +159,7 @@ public:
       python_.step = python_.environment.attr("step");
       read_observation_space();
       read_action_space();
+      find_mask();
       fires_ = options_.fire_on_reset && python::is_atari(options_.id) && waits_to_fire();
     });
     observation_.resize(spaces_.observation_size());
@@ -185,6 +192,25 @@ public:
     });
   }
 
+  void mask(std::span<std::uint8_t> out) const {
+    if (!spaces_.masked) {
+      std::ranges::fill(out, std::uint8_t{1});
+      return;
+    }
+    python::run(named("action_masks"), [&] {
+      py::object mask = python_.action_masks();
+      if (py::len(mask) != out.size())
+        throw GymError("action_masks() of " + options_.id + " returns " +
+                       std::to_string(py::len(mask)) + " values, and actions have " +
+                       std::to_string(out.size()) + " choices");
+      std::vector<float> possible(out.size());
+      python::read_array(mask, possible);
+      std::ranges::transform(possible, out.begin(), [](float value) {
+        return static_cast<std::uint8_t>(value != 0);
+      });
+    });
+  }
+
   std::optional<Image> render() {
     return python::run(named("render"), [&]() -> std::optional<Image> {
       py::object mode = py::getattr(python_.environment, "render_mode", py::none());
@@ -214,8 +240,9 @@ private:
     return py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(result.ptr(), index));
   }
 
-  [[noreturn]] void refuse(const char* which, py::handle space,
-                           const char* supported = "Box and Discrete") const {
+  [[noreturn]] void
+  refuse(const char* which, py::handle space,
+         const char* supported = "Box, Discrete and MultiDiscrete") const {
     throw std::invalid_argument("the " + std::string(which) + " space of " + options_.id +
                                 " is " + python::shown(space) + ": only " + supported +
                                 " are supported; convert it with a wrapper of "
@@ -238,6 +265,8 @@ private:
     if (py::isinstance(space, kinds.attr("Discrete"))) {
       spaces_.actions = Spaces::checked_actions(python::count_of(space), options_.id);
       first_action_ = space.attr("start").cast<long>();
+    } else if (py::isinstance(space, kinds.attr("MultiDiscrete"))) {
+      read_components(space);
     } else if (py::isinstance(space, kinds.attr("Box"))) {
       std::size_t size = 1;
       for (auto extent : python::shape_of(space))
@@ -252,6 +281,34 @@ private:
     } else {
       refuse("action", space);
     }
+  }
+
+  void read_components(py::handle space) {
+    std::size_t size = 1;
+    for (auto extent : python::shape_of(space))
+      size *= extent;
+    if (size == 0)
+      refuse("action", space);
+    std::vector<float> counts(size);
+    python::read_array(space.attr("nvec"), counts);
+    for (const float count : counts)
+      spaces_.action_counts.push_back(
+        Spaces::checked_actions(static_cast<long long>(count), options_.id));
+    spaces_.check_actions(options_.id);
+    python_.action_like = space.attr("nvec");
+    python_.first_action = py::getattr(space, "start", py::int_(0));
+  }
+
+  /// The method may be the environment's, or that of one of its wrappers.
+  void find_mask() {
+    const auto& env = python_.environment;
+    if (!py::hasattr(env, "has_wrapper_attr")) { // Not by gymnasium.make.
+      python_.action_masks = py::getattr(env, "action_masks", py::none());
+    } else if (env.attr("has_wrapper_attr")("action_masks").cast<bool>()) {
+      python_.action_masks = env.attr("get_wrapper_attr")("action_masks");
+    }
+    spaces_.masked = python_.action_masks && !python_.action_masks.is_none();
+    spaces_.check_actions(options_.id);
   }
 
   /// Whether the game starts only when the player fires.
@@ -269,20 +326,22 @@ private:
       throw std::invalid_argument("an action of " + options_.id + " has " +
                                   std::to_string(spaces_.action_size()) +
                                   " numbers, not " + std::to_string(action.size()));
-    if (spaces_.discrete() &&
+    if (spaces_.actions > 0 &&
         !(action[0] >= 0 && action[0] < static_cast<float>(spaces_.actions)))
       throw std::invalid_argument(options_.id + " has no action " +
                                   rl::detail::shown(action[0]) + "; there are 0 to " +
                                   std::to_string(spaces_.actions - 1));
+    if (!spaces_.action_counts.empty())
+      spaces_.check_choices(action);
   }
 
   /// A new object each time: an environment may keep the last action.
   py::object python_action(std::span<const float> action) const {
-    if (spaces_.discrete())
+    if (spaces_.actions > 0)
       return py::int_(first_action_ + static_cast<long>(action[0]));
     py::object array = python_.action_like.attr("copy")();
     python::write_array(array, action);
-    return array;
+    return python_.first_action ? array + python_.first_action : array;
   }
 
   GymOptions options_;
@@ -311,6 +370,10 @@ Step AnyGymEnv::step(std::span<const float> action) {
 }
 void AnyGymEnv::observe(std::span<float> out) const {
   std::ranges::copy(impl_->observation(), out.begin());
+}
+
+void AnyGymEnv::mask(std::span<std::uint8_t> out) const {
+  impl_->mask(out);
 }
 
 std::optional<Image> AnyGymEnv::render() const {

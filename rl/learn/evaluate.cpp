@@ -114,13 +114,15 @@ Evaluation evaluate(AnyEnvironment& environment, Policy& policy,
                                 " is for other observations or actions than the "
                                 "environment's");
   std::vector<float> seen, memory(policy.spec().memory_size());
+  std::vector<std::uint8_t> mask(policy.spec().spaces.mask_size());
+  const PolicyContext context{.masks = mask, .memory = memory};
   const auto choose = [&](std::span<const float> observation, const SampleKey& key,
                           std::span<float> action) {
     seen.assign(observation.begin(), observation.end());
     observations.apply(seen);
     if (key.step == 0)
       std::ranges::fill(memory, 0.0F);
-    const PolicyContext context{.memory = memory};
+    environment.mask(mask);
     std::ranges::copy(options.deterministic ? policy.best(seen, context)
                                             : policy.sample(seen, key, context).actions,
                       action.begin());

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "fiber/rl/detail/formatted.hpp"
 
@@ -104,8 +105,7 @@ std::size_t PolicyLayout::append_convolutions(const Spaces& spaces) {
 }
 
 std::size_t PolicySpec::outputs() const {
-  return spaces.discrete() ? static_cast<std::size_t>(spaces.actions)
-                           : spaces.action_size();
+  return spaces.discrete() ? spaces.logits() : spaces.action_size();
 }
 
 std::size_t PolicySpec::parameter_count() const {
@@ -123,6 +123,7 @@ void PolicySpec::check() const {
     throw std::invalid_argument(
       "a policy needs observations of at least one number, not " +
       shape_text(spaces.observation_shape));
+  spaces.check_actions("the environment of a policy");
   if (spaces.actions < 0 || outputs() == 0 ||
       spaces.action_low.size() != spaces.action_high.size())
     throw std::invalid_argument(
@@ -131,7 +132,6 @@ void PolicySpec::check() const {
       std::to_string(spaces.actions) + " actions, " +
       std::to_string(spaces.action_low.size()) + " lower and " +
       std::to_string(spaces.action_high.size()) + " upper bounds");
-  spaces.check_actions("the environment of a policy");
   for (auto units : hidden)
     if (units == 0)
       throw std::invalid_argument("a hidden layer of a policy has no units");
@@ -163,7 +163,11 @@ std::string PolicySpec::describe() const {
     text += " -> " + std::to_string(units);
   if (lstm > 0)
     text += " -> LSTM " + std::to_string(lstm);
-  return text + " -> " + std::to_string(outputs()) +
+  if (!spaces.discrete())
+    text += " -> " + std::to_string(outputs());
+  for (const char* before = " -> "; const int count : spaces.choices())
+    text += std::exchange(before, "+") + std::to_string(count);
+  return text + (spaces.masked ? " masked" : "") +
          (spaces.discrete() ? " logits, " : " means, ") +
          (activation == Activation::tanh ? "tanh" : "relu");
 }

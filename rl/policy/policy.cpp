@@ -143,6 +143,7 @@ void Policy::Impl::run(std::span<const float> observations, const PolicyContext&
     const auto result = of(layout.policy, policy_lstm);
     finite_rows::check_outputs("policy's output", result, spec.outputs());
     outputs.assign(result.begin(), result.end());
+    apply_masks(spec.spaces, context.masks, outputs);
   }
   if (wanted.values || (value_lstm && wanted.remember)) {
     const auto result = of(layout.value, value_lstm);

@@ -37,8 +37,9 @@ public:
 
   void follow(const Learner& learner) override { learner_ = &learner; }
   Policy::Decisions sample(std::span<const float> observations, const SampleKey& key,
-                           const PolicyContext& /*context*/) override {
+                           const PolicyContext& context) override {
     outputs_ = learner_->infer(observations);
+    apply_masks(spaces_, context.masks, outputs_.policy);
     draw_actions(spaces_, outputs_.policy, outputs_.log_std, key, actions_,
                  log_probabilities_);
     return {.rows = outputs_.values.size(),

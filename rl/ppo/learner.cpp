@@ -18,7 +18,7 @@
 namespace fiber::rl::ppo {
 namespace {
 
-void check(const Samples& samples, std::size_t observation, std::size_t action) {
+void check(const Samples& samples, const Spaces& spaces) {
   auto n = samples.size();
   auto expect = [&](const char* what, std::size_t got, std::size_t want) {
     if (got != want)
@@ -28,8 +28,9 @@ void check(const Samples& samples, std::size_t observation, std::size_t action) 
   };
   if (n == 0)
     throw std::invalid_argument("samples: none to learn from");
-  expect("observations", samples.observations.size(), n * observation);
-  expect("actions", samples.actions.size(), n * action);
+  expect("observations", samples.observations.size(), n * spaces.observation_size());
+  expect("actions", samples.actions.size(), n * spaces.action_size());
+  expect("masks", samples.masks.size(), n * spaces.mask_size());
   expect("values", samples.values.size(), n);
   expect("advantages", samples.advantages.size(), n);
   expect("returns", samples.returns.size(), n);
@@ -68,7 +69,7 @@ public:
 private:
   Samples take(const Samples& from, std::span<const std::size_t> rows) {
     const auto n = from.size();
-    const auto copy = [&](std::span<const float> numbers, std::vector<float>& to) {
+    const auto copy = [&]<class T>(std::span<const T> numbers, std::vector<T>& to) {
       const auto width = numbers.size() / n;
       to.resize(rows.size() * width);
       for (std::size_t i = 0; i < rows.size(); ++i)
@@ -81,12 +82,15 @@ private:
     copy(from.values, values_);
     copy(from.advantages, advantages_);
     copy(from.returns, returns_);
-    return {observations_, actions_, log_probabilities_, values_, advantages_, returns_};
+    copy(from.masks, masks_);
+    return {observations_, actions_, log_probabilities_, values_, advantages_,
+            returns_,      masks_};
   }
 
   std::vector<float> observations_, actions_, log_probabilities_, values_, advantages_,
     returns_;
   SequencePacker packer_;
+  std::vector<std::uint8_t> masks_;
 };
 
 const TorchGradients& torch() {
@@ -123,7 +127,7 @@ public:
 
   Losses update(const Samples& samples, double learning_rate, double clip_range,
                 std::size_t at_most) {
-    check(samples, spaces_.observation_size(), spaces_.action_size());
+    check(samples, spaces_);
     // Detail 36: minibatches of a recurrent policy are of whole environments.
     const bool recurrent = samples.sequences.memory_size > 0;
     const auto n =
@@ -339,7 +343,7 @@ Losses Learner::update(const Samples& samples, double learning_rate, double clip
 
 Losses Learner::gradient_of(const Samples& samples, double clip_range,
                             std::vector<float>& gradient) {
-  check(samples, impl_->spaces_.observation_size(), impl_->spaces_.action_size());
+  check(samples, impl_->spaces_);
   Minibatch minibatch;
   auto losses = impl_->backward(impl_->all(samples, minibatch), clip_range);
   const auto computed = impl_->networks_->gradient();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,6 +24,8 @@ struct Samples {
   std::span<const float> log_probabilities; ///< Of the actions, when they were drawn.
   std::span<const float> values;            ///< As estimated then.
   std::span<const float> advantages, returns;
+  /// Of masked actions: row i has Spaces::mask_size() bytes.
+  std::span<const std::uint8_t> masks = {};
   /// For a recurrent policy: of a whole rollout, and of a minibatch.
   Sequences sequences = {};
   PackedSequences packed = {};
@@ -40,7 +43,8 @@ struct Losses {
 };
 
 /// What networks say of observations: for each row the logits or, for continuous actions,
-/// the means; and the value. Logits have Spaces::actions floats a row.
+/// the means; and the value. Logits have Spaces::logits() floats a row, and no mask was
+/// applied to them.
 struct NetworkOutputs {
   std::vector<float> policy = {}, values = {};
   /// Of continuous actions: a number for each component, or for each of each row.

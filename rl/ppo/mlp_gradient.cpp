@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numbers>
 #include <stdexcept>
 #include <string>
@@ -20,6 +21,7 @@ namespace {
 using Eigen::Index;
 using Matrix = Eigen::MatrixXf; ///< A column for each sample.
 using Array = Eigen::ArrayXf;
+using Possible = Eigen::Array<std::uint8_t, Eigen::Dynamic, Eigen::Dynamic>;
 using Vector = Eigen::Map<Eigen::VectorXf>;
 using Samples1 = Eigen::Map<const Array>;
 
@@ -57,7 +59,7 @@ public:
     const auto n = index(minibatch.size());
     // Each continues where the one before left off: the logarithms of the probabilities,
     // the gradient of the loss by them, and that by the outputs.
-    log_probabilities(policy, minibatch.actions);
+    log_probabilities(policy, minibatch);
     by_log_probability(minibatch, static_cast<float>(clip_range), losses);
     policy_errors_.resize(policy.rows(), n);
     if (spec_.spaces.discrete())
@@ -101,22 +103,31 @@ private:
 
   /// Into new_. Of discrete actions, also those of all actions into logarithms_; of
   /// continuous ones, the distances in deviations into scaled_actions_.
-  void log_probabilities(const Matrix& policy, std::span<const float> actions) {
+  /// The components of an action are independent, so logarithms add up.
+  void log_probabilities(const Matrix& policy, const Samples& minibatch) {
     const auto n = policy.cols();
+    const auto actions = minibatch.actions;
     if (spec_.spaces.discrete()) {
-      const Eigen::RowVectorXf largest = policy.colwise().maxCoeff();
-      logarithms_ = policy.rowwise() - largest;
-      const Eigen::RowVectorXf sums =
-        logarithms_.array().exp().matrix().colwise().sum().array().log().matrix();
-      logarithms_.rowwise() -= sums;
-      new_.resize(n);
-      for (Index i = 0; i < n; ++i)
-        new_[i] =
-          logarithms_(static_cast<Index>(actions[static_cast<std::size_t>(i)]), i);
+      logarithms_ = policy;
+      possible_ = Eigen::Map<const Possible>(
+        minibatch.masks.data(), minibatch.masks.empty() ? 0 : policy.rows(), n);
+      if (possible_.size() > 0) // What is forbidden has the probability 0.
+        logarithms_ =
+          (possible_ != 0).select(logarithms_, -std::numeric_limits<float>::infinity());
+      new_ = Array::Zero(n);
+      each_component([&](std::size_t component, Index begin, Index size) {
+        auto part = logarithms_.middleRows(begin, size);
+        const Eigen::RowVectorXf largest = part.colwise().maxCoeff();
+        part.rowwise() -= largest;
+        const Eigen::RowVectorXf sums =
+          part.array().exp().matrix().colwise().sum().array().log().matrix();
+        part.rowwise() -= sums;
+        for (Index i = 0; i < n; ++i)
+          new_[i] += part(choice(actions, component, i), i);
+      });
       return;
     }
     // Details 23 to 25: normal distributions whose deviations no observation changes.
-    // The components of an action are independent, so logarithms add up.
     const Vector log_std(parameters_.data(), index(layout_.log_std));
     const auto constant = static_cast<float>(0.5 * std::log(2 * std::numbers::pi)) *
                           static_cast<float>(log_std.size());
@@ -152,18 +163,41 @@ private:
   void by_logits(std::span<const float> actions, Losses& losses) {
     const auto n = policy_errors_.cols();
     probabilities_ = logarithms_.array().exp();
-    const Eigen::RowVectorXf entropies =
-      -(probabilities_.array() * logarithms_.array()).matrix().colwise().sum();
-    losses.entropy = static_cast<double>(entropies.mean());
+    if (possible_.size() > 0) { // exp() of -infinity is not quite 0, and times it NaN.
+      probabilities_ = (possible_ != 0).select(probabilities_, 0.0F);
+      logarithms_ = (possible_ != 0).select(logarithms_, 0.0F);
+    }
     // Detail 10: a bonus for entropy.
     const auto weight =
       static_cast<float>(options_.entropy_coefficient) / static_cast<float>(n);
-    policy_errors_ =
-      probabilities_.array() * (weight * (logarithms_.rowwise() + entropies).array());
-    policy_errors_.array() -= probabilities_.array().rowwise() * by_log_.transpose();
-    for (Index i = 0; i < n; ++i)
-      policy_errors_(static_cast<Index>(actions[static_cast<std::size_t>(i)]), i) +=
-        by_log_[i];
+    each_component([&](std::size_t component, Index begin, Index size) {
+      const auto logarithms = logarithms_.middleRows(begin, size);
+      const auto probabilities = probabilities_.middleRows(begin, size).array();
+      auto errors = policy_errors_.middleRows(begin, size);
+      const Eigen::RowVectorXf entropies =
+        -(probabilities * logarithms.array()).matrix().colwise().sum();
+      losses.entropy += static_cast<double>(entropies.mean());
+      errors = probabilities * (weight * (logarithms.rowwise() + entropies).array());
+      errors.array() -= probabilities.rowwise() * by_log_.transpose();
+      for (Index i = 0; i < n; ++i)
+        errors(choice(actions, component, i), i) += by_log_[i];
+    });
+  }
+
+  /// Calls f(number of the component, its first logit, how many it has) for each
+  /// component of an action.
+  template <class F>
+  void each_component(F f) const {
+    const auto counts = spec_.spaces.choices();
+    Index begin = 0;
+    for (std::size_t i = 0; i < counts.size(); begin += counts[i++])
+      f(i, begin, Index{counts[i]});
+  }
+
+  /// What row `row` has chosen.
+  Index choice(std::span<const float> actions, std::size_t component, Index row) const {
+    const auto width = spec_.spaces.action_size();
+    return static_cast<Index>(actions[static_cast<std::size_t>(row) * width + component]);
   }
 
   /// Into policy_errors_, and the gradient by the logarithms of the deviations.
@@ -209,6 +243,7 @@ private:
   NetworkGradient policy_, value_;
   // These hold what compute() has found so far in its minibatch.
   Array scaled_, new_, advantages_, log_ratio_, ratio_, by_log_, inverse_;
+  Possible possible_; ///< Empty unless actions are masked.
   Matrix logarithms_, probabilities_, scaled_actions_, policy_errors_, value_errors_;
 };
 

@@ -189,8 +189,8 @@ std::string OwnNetwork::describe() const {
 void OwnNetwork::check_outputs() {
   torch::NoGradGuard no_graph;
   constexpr std::int64_t rows = 2;
-  auto outputs = spaces_.discrete() ? std::int64_t{spaces_.actions}
-                                    : signed_size(spaces_.action_size());
+  auto outputs =
+    signed_size(spaces_.discrete() ? spaces_.logits() : spaces_.action_size());
   auto given = forward(torch::zeros({rows, signed_size(spaces_.observation_size())},
                                     torch::device(parameters().device())));
   auto require = [](bool right, const char* what, const torch::Tensor& tensor,
@@ -209,7 +209,7 @@ void OwnNetwork::check_outputs() {
   };
   require(is(given.policy, {rows, outputs}), "policy", given.policy,
           '[' + shape +
-            (spaces_.discrete() ? ", a logit for each action"
+            (spaces_.discrete() ? ", a logit for each choice of an action"
                                 : ", a mean for each component of an action"));
   require(is(given.value, {rows}), "value", given.value, "[2] or [2, 1]");
   if (!spaces_.discrete())

@@ -103,6 +103,12 @@ PpoOptions defaults_by_name(const std::string& environment) {
   }
   if (is("bipedal_walker") || is("bipedal_walker_hardcore"))
     return normalised(settings(5'000'000, 32, 2048, 0.999, 0.95, {64, 10}));
+  if (is("knights_tour")) {
+    auto result = settings(1'000'000, 16, 128, 0.99, 0.95, {256, 4});
+    result.learning_rate = 1e-3;
+    result.anneal_learning_rate = true;
+    return result;
+  }
   if (is("breakout"))
     return of_images(700'000, 5e-4, 3);
   if (environment.starts_with("ALE/"))

@@ -86,14 +86,17 @@ void Player::go_on_from(const State& state) {
 void Player::see(const Batch& batch) {
   check_observations(batch.observations, options_.envs, options_.first_env, steps_);
   now_.assign(batch.observations.begin(), batch.observations.end());
+  masks_now_.assign(batch.masks.begin(), batch.masks.end());
 }
 
 void Player::act(Trajectory& to) {
   normalised_ = now_;
   normaliser_.apply(normalised_);
   auto decisions =
-    policy_.sample(normalised_, {.seed = action_seed_, .step = steps_, .env_ids = {}});
+    policy_.sample(normalised_, {.seed = action_seed_, .step = steps_, .env_ids = {}},
+                   {.masks = masks_now_});
   append<float>(to.observations, now_);
+  append<std::uint8_t>(to.masks, masks_now_);
   append(to.actions, decisions.actions);
   append(to.log_probabilities, decisions.log_probabilities);
   // Detail 27: the environment gets the action within its bounds.

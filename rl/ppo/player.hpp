@@ -67,6 +67,7 @@ private:
   std::vector<std::uint8_t> begins_;
   EnvFailures told_; ///< Those that trajectories have told of.
   std::vector<float> normalised_, sent_;
+  std::vector<std::uint8_t> masks_now_; ///< Of `now_`.
 };
 
 } // namespace fiber::rl::ppo

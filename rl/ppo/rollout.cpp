@@ -43,6 +43,7 @@ Rollouts::Rollouts(const PpoOptions& options, std::uint64_t seed)
   for (auto* each :
        {&log_probabilities_, &values_, &final_values_, &advantages_, &targets_})
     each->resize(rows);
+  masks_.resize(rows * spaces().mask_size());
   rewards_.resize(rows);
   for (auto* each : {&terminated_, &truncated_, &valid_})
     each->resize(rows);
@@ -52,6 +53,7 @@ Rollouts::Rollouts(const PpoOptions& options, std::uint64_t seed)
 void Rollouts::see(const Batch& batch) {
   std::ranges::copy(batch.observations, now_.begin());
   check_observations(now_, options_.envs, 0, vector_steps_);
+  masks_now_.assign(batch.masks.begin(), batch.masks.end());
   if (options_.normalise_observations) {
     // Details 28 and 29: observations have mean 0 and variance 1, and are limited.
     shown_ = now_;
@@ -76,7 +78,7 @@ void Rollouts::play(BehaviourPolicy& policy) {
     ++vector_steps_;
     see(batch);
   }
-  auto last = policy.values(now_, {.memory = memory_.now()});
+  auto last = policy.values(now_, context());
   last_values_.assign(last.begin(), last.end());
   estimate();
 }
@@ -94,9 +96,9 @@ void Rollouts::act(BehaviourPolicy& policy, std::size_t step) {
     return rows.begin() + static_cast<std::ptrdiff_t>(step * options_.envs * width);
   };
   memory_.begin_step();
-  auto decisions =
-    policy.sample(now_, {.seed = action_seed_, .step = vector_steps_, .env_ids = {}},
-                  {.memory = memory_.now()});
+  auto decisions = policy.sample(
+    now_, {.seed = action_seed_, .step = vector_steps_, .env_ids = {}}, context());
+  std::ranges::copy(masks_now_, at(masks_, spaces().mask_size()));
   std::ranges::copy(now_, at(observations_, spaces().observation_size()));
   std::ranges::copy(decisions.actions, at(actions_, spaces().action_size()));
   std::ranges::copy(decisions.log_probabilities, at(log_probabilities_, 1));
@@ -163,21 +165,17 @@ void Rollouts::estimate() {
   rows_ = keep_valid_rows(
     valid_,
     {&observations_, &actions_, &log_probabilities_, &values_, &advantages_, &targets_},
-    failures());
+    masks_, failures());
   sequences_ = memory_.sequences(valid_);
 }
 
 Samples Rollouts::samples() const {
-  const auto first = [&](const std::vector<float>& numbers) {
+  const auto first = [&](const auto& numbers) {
     return std::span(numbers).first(numbers.size() / valid_.size() * rows_);
   };
-  return {first(observations_),
-          first(actions_),
-          first(log_probabilities_),
-          first(values_),
-          first(advantages_),
-          first(targets_),
-          sequences_};
+  return {first(observations_), first(actions_),    first(log_probabilities_),
+          first(values_),       first(advantages_), first(targets_),
+          first(masks_),        sequences_};
 }
 
 FrozenNormaliser Rollouts::observations() const {
@@ -209,6 +207,7 @@ void Rollouts::go_on_from(const State& state) {
       memory_.end_episode(i);
     }
   std::ranges::copy(batch.observations, now_.begin());
+  masks_now_.assign(batch.masks.begin(), batch.masks.end());
   if (options_.normalise_observations)
     observation_normaliser_.apply(now_);
   started_ = true;

@@ -70,6 +70,7 @@ public:
 
 private:
   void see(const Batch& batch);
+  PolicyContext context() { return {.masks = masks_now_, .memory = memory_.now()}; }
   void act(BehaviourPolicy& policy, std::size_t step);
   void record(BehaviourPolicy& policy, const Batch& batch, std::size_t step);
   void estimate();
@@ -93,7 +94,9 @@ private:
   std::vector<double> rewards_;
   std::vector<std::uint8_t> terminated_, truncated_, valid_;
   Sequences sequences_;
-  std::size_t rows_ = 0; ///< Those that are valid: the first ones.
+  std::vector<std::uint8_t> masks_now_; ///< Of `now_`.
+  std::vector<std::uint8_t> masks_;     ///< Of `observations_`.
+  std::size_t rows_ = 0;                ///< Those that are valid: the first ones.
   std::vector<double> returns_;
 };
 

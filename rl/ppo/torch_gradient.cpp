@@ -53,6 +53,8 @@ public:
       actions = actions.to(torch::kInt64);
     network_->gradient().zero_();
     auto forward = network_->forward(observations(minibatch.observations));
+    if (!minibatch.masks.empty())
+      forward.policy = masked(forward.policy, minibatch.masks);
     auto [log_probability, entropy] = distribution(forward, actions);
 
     // Detail 7: advantages with mean 0 and deviation 1 in each minibatch.
@@ -120,20 +122,38 @@ private:
                            static_cast<std::int64_t>(size)});
   }
 
-  /// The logarithms of the actions' probabilities, and the mean of the entropies.
+  /// Gives what masks forbid the probability 0, and so no gradient.
+  static torch::Tensor masked(const torch::Tensor& logits,
+                              std::span<const std::uint8_t> masks) {
+    const auto possible = torch::from_blob(const_cast<std::uint8_t*>(masks.data()),
+                                           logits.sizes(), torch::kUInt8);
+    return logits.masked_fill(possible == 0, -std::numeric_limits<float>::infinity());
+  }
+
+  /// The logarithms of the actions' probabilities, and the mean of the entropies. The
+  /// components of an action are independent, so logarithms and entropies add up.
   std::pair<torch::Tensor, torch::Tensor> distribution(const PpoForward& forward,
                                                        const torch::Tensor& actions) {
     if (spaces_.discrete()) {
       // An action that the network rules out has the logit -inf, and 0 * -inf is no
       // number.
       constexpr auto lowest = std::numeric_limits<float>::lowest();
-      auto logarithms = forward.policy.log_softmax(1);
-      return {logarithms.gather(1, actions).flatten(),
-              -(logarithms.exp() * logarithms.clamp_min(lowest)).sum(1).mean()};
+      const auto counts = spaces_.choices();
+      torch::Tensor log_probability, entropies;
+      std::int64_t begin = 0;
+      for (std::size_t i = 0; i < counts.size(); begin += counts[i++]) {
+        auto logarithms = forward.policy.narrow(1, begin, counts[i]).log_softmax(1);
+        auto taken =
+          logarithms.gather(1, actions.narrow(1, static_cast<std::int64_t>(i), 1))
+            .flatten();
+        auto entropy = -(logarithms.exp() * logarithms.clamp_min(lowest)).sum(1);
+        log_probability = i == 0 ? taken : log_probability + taken;
+        entropies = i == 0 ? entropy : entropies + entropy;
+      }
+      return {log_probability, entropies.mean()};
     }
     // Details 23 to 25: normal distributions, whose deviations no observation changes
-    // unless the network is the user's own. The components of an action are independent,
-    // so logarithms add up.
+    // unless the network is the user's own.
     auto& log_std = forward.log_std;
     auto scaled = (actions - forward.policy) * (-log_std).exp();
     auto constant = 0.5 * std::log(2 * std::numbers::pi);

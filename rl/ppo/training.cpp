@@ -138,11 +138,14 @@ Evaluation Training::evaluate(const EvaluationOptions& options) const {
   const auto environment = make_environment(options_.environment);
   const auto normaliser = rollouts_.observations();
   std::vector<float> seen, actions, log_probabilities;
+  std::vector<std::uint8_t> mask(rollouts_.spaces().mask_size());
   const auto choose = [&](std::span<const float> observation, const SampleKey& key,
                           std::span<float> action) {
     seen.assign(observation.begin(), observation.end());
     normaliser.apply(seen);
-    const auto outputs = learner_.infer(seen);
+    auto outputs = learner_.infer(seen);
+    environment->mask(mask);
+    apply_masks(rollouts_.spaces(), mask, outputs.policy);
     if (options.deterministic)
       choose_actions(rollouts_.spaces(), outputs.policy, actions);
     else

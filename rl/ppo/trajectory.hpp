@@ -48,6 +48,7 @@ struct Trajectory {
   std::vector<float> log_probabilities = {};
   std::vector<double> rewards = {};
   std::vector<std::uint8_t> terminated = {}, truncated = {}, valid = {};
+  std::vector<std::uint8_t> masks = {}; ///< Of `observations`, if actions are masked.
   std::vector<float> last_observations = {};  ///< After the last step, `envs` rows.
   std::vector<float> final_observations = {}; ///< One for each row that is cut_off().
   std::vector<double> returns = {};           ///< Of the episodes that ended.
@@ -84,6 +85,7 @@ private:
     f(self.terminated);
     f(self.truncated);
     f(self.valid);
+    f(self.masks);
     f(self.last_observations);
     f(self.final_observations);
     f(self.returns);

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "fiber/rl/advantages.hpp"
-#include "fiber/rl/distributions.hpp"
+#include "rl/policy/draw.hpp"
 
 namespace fiber::rl::ppo {
 namespace {
@@ -40,6 +40,7 @@ void TrajectoryBatch::clear() {
   terminated_.clear();
   truncated_.clear();
   valid_.clear();
+  masks_.clear();
 }
 
 void TrajectoryBatch::check(const Trajectory& trajectory) const {
@@ -54,6 +55,7 @@ void TrajectoryBatch::check(const Trajectory& trajectory) const {
     cut_off += trajectory.cut_off(i) ? 1 : 0;
   if (!fits || trajectory.observations.size() != n * size ||
       trajectory.actions.size() != n * spaces_.action_size() ||
+      trajectory.masks.size() != n * spaces_.mask_size() ||
       trajectory.log_probabilities.size() != n ||
       trajectory.last_observations.size() != trajectory.envs * size ||
       trajectory.final_observations.size() != cut_off * size)
@@ -77,6 +79,7 @@ void TrajectoryBatch::add(const Trajectory& trajectory) {
   append(terminated_, trajectory.terminated);
   append(truncated_, trajectory.truncated);
   append(valid_, trajectory.valid);
+  append(masks_, trajectory.masks);
   append(returns_, trajectory.returns);
   failures_.add(trajectory.failures);
   add_rewards(trajectory);
@@ -116,6 +119,7 @@ Samples TrajectoryBatch::samples(const Learner& learner) {
   normaliser.apply(last_observations_);
   normaliser.apply(final_observations_);
   auto outputs = infer(observations_);
+  apply_masks(spaces_, masks_, outputs.policy);
   log_probabilities_now(outputs.policy, outputs.log_std);
   values_ = std::move(outputs.values);
   auto last_values = infer(last_observations_).values;
@@ -129,13 +133,13 @@ Samples TrajectoryBatch::samples(const Learner& learner) {
   for (auto& part : parts_)
     estimate(part, last_values, final_values);
   const auto kept = keep_valid_rows(
-    valid_, {&observations_, &actions_, &now_, &values_, &advantages_, &targets_},
+    valid_, {&observations_, &actions_, &now_, &values_, &advantages_, &targets_}, masks_,
     failures_);
-  const auto first = [&](const std::vector<float>& numbers) {
+  const auto first = [&](const auto& numbers) {
     return std::span(numbers).first(numbers.size() / rows() * kept);
   };
-  return {first(observations_), first(actions_),    first(now_),
-          first(values_),       first(advantages_), first(targets_)};
+  return {first(observations_), first(actions_), first(now_),  first(values_),
+          first(advantages_),   first(targets_), first(masks_)};
 }
 
 void TrajectoryBatch::log_probabilities_now(std::span<const float> outputs,
@@ -145,10 +149,7 @@ void TrajectoryBatch::log_probabilities_now(std::span<const float> outputs,
   for (std::size_t i = 0; i < rows(); ++i) {
     auto output = outputs.subspan(i * width, width);
     auto action = part_of(actions_, i * size, size);
-    now_[i] = static_cast<float>(
-      spaces_.discrete()
-        ? categorical_log_probability(output, static_cast<std::size_t>(action[0]))
-        : gaussian_log_probability(output, log_std, action));
+    now_[i] = static_cast<float>(log_probability_of(spaces_, output, log_std, action));
   }
 }
 

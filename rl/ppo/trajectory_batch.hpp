@@ -78,7 +78,7 @@ private:
   std::vector<float> observations_, last_observations_, final_observations_;
   std::vector<float> actions_, behaviour_; ///< behaviour_: log-probabilities then.
   std::vector<double> rewards_, returns_;
-  std::vector<std::uint8_t> terminated_, truncated_, valid_;
+  std::vector<std::uint8_t> terminated_, truncated_, valid_, masks_;
   std::vector<float> now_, values_, advantages_, targets_; ///< now_: behaviour_ now.
 };
 

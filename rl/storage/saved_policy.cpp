@@ -66,7 +66,8 @@ SavedPolicy load_policy(const std::filesystem::path& path) {
 ActingPolicy::ActingPolicy(SavedPolicy saved)
   : saved_(std::move(saved)), policy_(saved_.spec, saved_.parameters) {}
 
-std::span<const float> ActingPolicy::act(std::span<const float> observations) {
+std::span<const float> ActingPolicy::act(std::span<const float> observations,
+                                         std::span<const std::uint8_t> masks) {
   observations_.assign(observations.begin(), observations.end());
   saved_.observations.apply(observations_);
   const auto size = saved_.spec.memory_size();
@@ -78,7 +79,7 @@ std::span<const float> ActingPolicy::act(std::span<const float> observations) {
                                 " observations after " +
                                 std::to_string(memory_.size() / size) +
                                 ": call begin_episode() before their number changes");
-  const auto best = policy_.best(observations_, {.memory = memory_});
+  const auto best = policy_.best(observations_, {.masks = masks, .memory = memory_});
   actions_.assign(best.begin(), best.end());
   limit_actions(saved_.spec.spaces, actions_);
   return actions_;

@@ -88,7 +88,7 @@ public:
     check_usable();
     vec::check_idle(*book_, all_, "step");
     vec::check_can_step(*book_, all_, options.autoreset);
-    vec::check_actions(actions, all_, spaces);
+    vec::check_actions(actions, all_, spaces, *rows_);
     order(all_, Op::step, actions);
     return rows_of_all();
   }
@@ -98,7 +98,7 @@ public:
     vec::check_ids(ids, options.envs);
     vec::check_idle(*book_, ids, "step");
     vec::check_can_step(*book_, ids, options.autoreset);
-    vec::check_actions(actions, ids, spaces);
+    vec::check_actions(actions, ids, spaces, *rows_);
     order(ids, Op::step, actions);
   }
 
@@ -200,7 +200,8 @@ private:
       vec::RowsShape{.envs = options.envs,
                      .jobs = options.jobs,
                      .observation_size = spaces.observation_size(),
-                     .action_size = spaces.action_size()},
+                     .action_size = spaces.action_size(),
+                     .mask_size = spaces.mask_size()},
       shared);
     book_.emplace(options, spaces, *rows_);
     batch_.emplace(options, *rows_, *book_);

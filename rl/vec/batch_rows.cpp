@@ -31,6 +31,7 @@ const Batch& BatchRows::all() {
   batch_.terminated = book_.terminated;
   batch_.truncated = book_.truncated;
   batch_.valid = book_.valid;
+  batch_.masks = rows_.masks();
   batch_.env_ids = all_ids_;
   batch_.final_observations =
     finals_ ? rows_.final_observations() : std::span<const float>{};
@@ -49,12 +50,15 @@ const Batch& BatchRows::some(std::span<const int> ids) {
   gathering::gather(ids, book_.episode_returns, episode_returns_);
   gathering::gather(ids, book_.episode_lengths, episode_lengths_);
   observations_.resize(ids.size() * width);
+  masks_.clear();
   if (finals_)
     final_observations_.resize(ids.size() * width);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const auto id = static_cast<std::size_t>(ids[i]);
     const auto at = static_cast<std::ptrdiff_t>(i * width);
     std::ranges::copy(rows_.observation(id), observations_.begin() + at);
+    const auto mask = rows_.mask(id);
+    masks_.insert(masks_.end(), mask.begin(), mask.end());
     if (finals_ && (terminated_[i] | truncated_[i]) != 0)
       std::ranges::copy(rows_.final_observation(id), final_observations_.begin() + at);
   }
@@ -63,6 +67,7 @@ const Batch& BatchRows::some(std::span<const int> ids) {
             .terminated = terminated_,
             .truncated = truncated_,
             .valid = valid_,
+            .masks = masks_,
             .env_ids = ids_,
             .final_observations = final_observations_,
             .episode_returns = episode_returns_,

@@ -31,7 +31,7 @@ private:
   // The gathered rows.
   std::vector<float> observations_, final_observations_;
   std::vector<double> rewards_, episode_returns_;
-  std::vector<std::uint8_t> terminated_, truncated_, valid_;
+  std::vector<std::uint8_t> terminated_, truncated_, valid_, masks_;
   std::vector<int> ids_, episode_lengths_;
 };
 

@@ -51,6 +51,7 @@ StepRequest StepRequest::fiber_unpack(Reader& reader) {
 void StepReply::fiber_pack(Writer& writer) const {
   pack(writer, facts);
   pack(writer, observations);
+  pack(writer, masks);
   pack(writer, final_observations);
   pack(writer, errors);
 }
@@ -59,6 +60,7 @@ StepReply StepReply::fiber_unpack(Reader& reader) {
   StepReply reply;
   reply.facts = unpack<std::vector<RowFacts>>(reader);
   reply.observations = unpack<std::vector<float>>(reader);
+  reply.masks = unpack<std::vector<std::uint8_t>>(reader);
   reply.final_observations = unpack<std::vector<float>>(reader);
   reply.errors = unpack<std::vector<std::string>>(reader);
   return reply;
@@ -148,6 +150,7 @@ private:
     const auto& spaces = lanes().spaces();
     if (shape.observation_size != spaces.observation_size() ||
         shape.action_size != spaces.action_size() ||
+        shape.mask_size != spaces.mask_size() ||
         shape.envs < static_cast<std::size_t>(plan_.first + plan_.count))
       throw std::logic_error("the environments have other spaces than the first one");
   }
@@ -176,7 +179,7 @@ private:
     std::string error;
     cell.facts = lanes_->follow(
       {.id = id, .op = cell.op, .next_seed = cell.next_seed}, rows_->action(row),
-      {rows_->observation(row), rows_->final_observation(row), error});
+      {rows_->observation(row), rows_->final_observation(row), rows_->mask(row), error});
     if (cell.facts.failed != 0)
       rows_->set_error(row, error);
   }
@@ -192,11 +195,13 @@ StepReply EnvHost::Impl::step(const StepRequest& request) {
   replay(request.histories);
   const auto observation_size = lanes().spaces().observation_size();
   const auto action_size = lanes().spaces().action_size();
+  const auto mask_size = lanes().spaces().mask_size();
   const auto count = request.orders.size();
   if (request.actions.size() != count * action_size)
     throw std::invalid_argument("the actions do not fit the orders");
   StepReply reply;
   reply.observations.resize(count * observation_size);
+  reply.masks.resize(count * mask_size);
   std::vector<float> last(observation_size);
   for (std::size_t i = 0; i < count; ++i) {
     check(request.orders[i].id);
@@ -204,7 +209,7 @@ StepReply EnvHost::Impl::step(const StepRequest& request) {
     const auto facts = lanes().follow(
       request.orders[i], std::span(request.actions).subspan(i * action_size, action_size),
       {std::span(reply.observations).subspan(i * observation_size, observation_size),
-       last, error});
+       last, std::span(reply.masks).subspan(i * mask_size, mask_size), error});
     reply.facts.push_back(facts);
     if (facts.failed != 0)
       reply.errors.push_back(std::move(error));

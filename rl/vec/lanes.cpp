@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <stdexcept>
+#include <string>
 
 namespace fiber::rl::vec {
 
@@ -74,6 +75,24 @@ void Lanes::observe(const Lane& lane, std::span<float> out) const {
   lane.environment->observe(out);
 }
 
+/// Writes where the environment is now.
+void Lanes::show(const Lane& lane, RowPlace place) const {
+  observe(lane, place.observation);
+  if (place.mask.empty())
+    return;
+  if (lane.done) { // The next step ignores the action.
+    std::ranges::fill(place.mask, std::uint8_t{1});
+    return;
+  }
+  calls(detail::EnvCall::mask, lane);
+  lane.environment->mask(place.mask);
+  if (const auto component = impossible_component(spaces_, place.mask))
+    throw std::runtime_error("mask() forbids each of the " +
+                             std::to_string(spaces_.choices()[*component]) +
+                             " choices of component " + std::to_string(*component) +
+                             " of the action, although the episode has not ended");
+}
+
 void Lanes::replay(const History& history) noexcept {
   auto& target = lane(history.id);
   const AtEnd called(*this);
@@ -131,15 +150,17 @@ RowFacts Lanes::try_follow(Lane& lane, const Order& order, std::span<const float
     return step(lane, order, action, place);
   case Op::reset:
     begin(lane, order.next_seed);
-    observe(lane, place.observation);
+    show(lane, place);
     return {};
   case Op::show:
     break;
   }
-  if (lane.live)
-    observe(lane, place.observation);
-  else
+  if (lane.live) {
+    show(lane, place);
+  } else {
     std::ranges::fill(place.observation, 0.0F);
+    std::ranges::fill(place.mask, std::uint8_t{1});
+  }
   return {.episode_return = lane.episode_return, .episode_length = lane.episode_length};
 }
 
@@ -167,7 +188,7 @@ RowFacts Lanes::step(Lane& lane, const Order& order, std::span<const float> acti
       }
     }
   }
-  observe(lane, place.observation);
+  show(lane, place);
   return facts;
 }
 

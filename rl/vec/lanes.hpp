@@ -17,6 +17,7 @@ namespace fiber::rl::vec {
 struct RowPlace {
   std::span<float> observation;
   std::span<float> final_observation;
+  std::span<std::uint8_t> mask; ///< Empty unless Spaces::masked.
   std::string& error;
 };
 
@@ -79,6 +80,7 @@ private:
   void begin(Lane& lane, std::uint64_t seed) const;
   Step act(Lane& lane, std::span<const float> action) const;
   void observe(const Lane& lane, std::span<float> out) const;
+  void show(const Lane& lane, RowPlace place) const;
   void retrace(Lane& lane, const detail::History& history) const;
   detail::RowFacts try_follow(Lane& lane, const detail::Order& order,
                               std::span<const float> action, RowPlace place) const;

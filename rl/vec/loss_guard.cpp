@@ -71,6 +71,7 @@ void LossGuard::hung(const detail::Hang& hang, std::span<const int> orders) {
   const auto in_reset = hang.call == detail::EnvCall::reset;
   const auto call = in_reset                                ? "reset()"
                     : hang.call == detail::EnvCall::observe ? "observe()"
+                    : hang.call == detail::EnvCall::mask    ? "mask()"
                                                             : "step()";
   const auto text = "environment " + std::to_string(hang.id) + " hung: its " + call +
                     " took longer than " +

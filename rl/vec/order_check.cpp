@@ -28,6 +28,32 @@ void refuse(const std::vector<int>& ids, const std::string& one,
     throw E(name_envs(ids) + " " + (ids.size() == 1 ? one : many));
 }
 
+std::string action_of(int id) {
+  return "the action of environment " + std::to_string(id);
+}
+
+/// `mask`: empty if all actions are possible.
+void check_choices(std::span<const float> action, int id, const Spaces& spaces,
+                   std::span<const std::uint8_t> mask) {
+  const auto counts = spaces.choices();
+  std::size_t begin = 0; // Of the component's choices in the mask.
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const auto value = action[i];
+    const auto refuse = [&](const std::string& why) {
+      const auto component =
+        counts.size() == 1 ? "" : ", component " + std::to_string(i) + ",";
+      throw std::invalid_argument(action_of(id) + component + " is " +
+                                  detail::shown(value) + why);
+    };
+    if (!(value >= 0 && value < static_cast<float>(counts[i]) &&
+          value == std::floor(value)))
+      refuse("; there are 0 to " + std::to_string(counts[i] - 1));
+    if (!mask.empty() && mask[begin + static_cast<std::size_t>(value)] == 0)
+      refuse(", which its mask forbids: Batch::masks says what is possible");
+    begin += static_cast<std::size_t>(counts[i]);
+  }
+}
+
 } // namespace
 } // namespace order_errors
 
@@ -84,7 +110,7 @@ void check_can_step(const EpisodeBook& book, std::span<const int> ids,
 }
 
 void check_actions(std::span<const float> actions, std::span<const int> ids,
-                   const Spaces& spaces) {
+                   const Spaces& spaces, Rows& rows) {
   const auto width = spaces.action_size();
   if (actions.size() != ids.size() * width)
     throw std::invalid_argument(
@@ -92,19 +118,13 @@ void check_actions(std::span<const float> actions, std::span<const int> ids,
       (width == 1 ? "" : "s") + " are needed, one for each environment, and " +
       std::to_string(actions.size()) + " number" + (actions.size() == 1 ? "" : "s") +
       " came");
-  for (std::size_t i = 0; i < actions.size(); ++i) {
-    const auto value = actions[i];
-    const auto good = spaces.discrete()
-                        ? value >= 0 && value < static_cast<float>(spaces.actions) &&
-                            value == std::floor(value)
-                        : std::isfinite(value);
-    if (!good)
-      throw std::invalid_argument(
-        "the action of environment " + std::to_string(ids[i / width]) + " is " +
-        detail::shown(value) +
-        (spaces.discrete() ? "; there are 0 to " + std::to_string(spaces.actions - 1)
-                           : "; it must be finite"));
-  }
+  for (std::size_t i = 0; i < actions.size() && !spaces.discrete(); ++i)
+    if (!std::isfinite(actions[i]))
+      throw std::invalid_argument(order_errors::action_of(ids[i / width]) + " is " +
+                                  detail::shown(actions[i]) + "; it must be finite");
+  for (std::size_t i = 0; i < ids.size() && spaces.discrete(); ++i)
+    order_errors::check_choices(actions.subspan(i * width, width), ids[i], spaces,
+                                rows.mask(static_cast<std::size_t>(ids[i])));
 }
 
 } // namespace fiber::rl::vec

@@ -24,8 +24,9 @@ void check_idle(const EpisodeBook& book, std::span<const int> ids, const char* c
 /// That each is in an episode that a step can go on with.
 void check_can_step(const EpisodeBook& book, std::span<const int> ids,
                     Autoreset autoreset);
-/// That there is an action for each, and one that there is.
+/// That there is an action for each, one that there is, and that the mask of the last row
+/// allows.
 void check_actions(std::span<const float> actions, std::span<const int> ids,
-                   const Spaces& spaces);
+                   const Spaces& spaces, Rows& rows);
 
 } // namespace fiber::rl::vec

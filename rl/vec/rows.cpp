@@ -136,6 +136,7 @@ void Rows::lay_out() {
   actions_ = take(shape_.envs * shape_.action_size * sizeof(float));
   observations_ = take(observations);
   finals_ = take(observations);
+  masks_ = take(shape_.envs * shape_.mask_size);
   errors_ = take(shape_.envs * error_size); // Pages that nobody writes cost nothing.
   size_ = end;
 }

@@ -30,6 +30,7 @@ struct RowsShape {
   std::size_t jobs = 0;
   std::size_t observation_size = 0;
   std::size_t action_size = 0;
+  std::size_t mask_size = 0;
 };
 
 /// The memory of a VecEnv: an order and a row for each environment. In shared memory it
@@ -95,7 +96,13 @@ public:
   std::span<float> final_observation(std::size_t id) {
     return row(finals_, id, shape_.observation_size);
   }
+  std::span<std::uint8_t> mask(std::size_t id) {
+    return {at<std::uint8_t>(masks_) + id * shape_.mask_size, shape_.mask_size};
+  }
   /// All rows.
+  std::span<const std::uint8_t> masks() {
+    return {at<std::uint8_t>(masks_), shape_.envs * shape_.mask_size};
+  }
   std::span<const float> observations() { return all(observations_); }
   std::span<const float> final_observations() { return all(finals_); }
   void set_error(std::size_t id, const std::string& text);
@@ -120,7 +127,7 @@ private:
   detail::SharedPlace place_;
   std::byte* data_ = nullptr;
   std::size_t size_ = 0, doors_ = 0, cells_ = 0, actions_ = 0, observations_ = 0,
-              finals_ = 0, errors_ = 0;
+              finals_ = 0, masks_ = 0, errors_ = 0;
 };
 
 } // namespace fiber::rl::vec

@@ -85,6 +85,7 @@ private:
     check(call, reply);
     guard_.answered(call.job);
     const auto width = desk_.rows.shape().observation_size;
+    const auto mask_width = desk_.rows.shape().mask_size;
     std::vector<int> again;
     std::size_t finals = 0, errors = 0;
     for (std::size_t i = 0; i < call.ids.size(); ++i) {
@@ -100,6 +101,8 @@ private:
       desk_.rows.cell(row).facts = facts;
       std::ranges::copy(std::span(reply.observations).subspan(i * width, width),
                         desk_.rows.observation(row).begin());
+      std::ranges::copy(std::span(reply.masks).subspan(i * mask_width, mask_width),
+                        desk_.rows.mask(row).begin());
       if (is_final(facts))
         std::ranges::copy(
           std::span(reply.final_observations).subspan(finals++ * width, width),
@@ -128,6 +131,7 @@ private:
       std::ranges::count_if(reply.facts, [](const auto& facts) { return facts.failed; });
     if (reply.facts.size() != call.ids.size() ||
         reply.observations.size() != call.ids.size() * width ||
+        reply.masks.size() != call.ids.size() * desk_.rows.shape().mask_size ||
         reply.final_observations.size() != static_cast<std::size_t>(finals) * width ||
         reply.errors.size() != static_cast<std::size_t>(failures))
       throw Error("job " + std::to_string(call.job) +

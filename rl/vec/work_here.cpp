@@ -38,8 +38,9 @@ private:
     auto& rows = desk_.rows;
     std::string error;
     auto& facts = rows.cell(row).facts;
-    facts = lanes_.follow(desk_.book.pending(id), desk_.book.sent(id),
-                          {rows.observation(row), rows.final_observation(row), error});
+    facts = lanes_.follow(
+      desk_.book.pending(id), desk_.book.sent(id),
+      {rows.observation(row), rows.final_observation(row), rows.mask(row), error});
     if (facts.failed != 0)
       rows.set_error(row, error);
     desk_.book.accept(id);

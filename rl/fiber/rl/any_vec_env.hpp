@@ -70,7 +70,8 @@ struct VecEnvOptions {
   /// actions of their episodes, so that no row is lost and none differs. This needs
   /// repeatable environments, as the concept Environment demands.
   bool replay = false;
-  /// How long one call of one environment may take: reset(), step() or observe(). A job
+  /// How long one call of one environment may take: reset(), step(), observe() or mask().
+  /// A job
   /// whose environment takes longer is ended and replaced, within about a second, and the
   /// log names the environment. What happens to its environments is what `replay` says.
   /// With `replay` the step is tried again; at the third hang in a row the episode of
@@ -127,7 +128,7 @@ struct VecEnvState {
 
 /// Many environments that step together, whose type is chosen when the program runs.
 /// VecEnv<E> is the same with a type. Actions are rows of Spaces::action_size() floats; a
-/// discrete action is one float, its number.
+/// discrete action is one float, its number. Batch::masks says which are possible.
 ///
 /// The environments live in this process or are spread over jobs, as VecEnvOptions::jobs
 /// says; nothing else differs. An environment's seeds depend on its number, so the rows
@@ -142,7 +143,8 @@ struct VecEnvState {
 /// If an environment throws, step(), recv() or reset() throws std::runtime_error, which
 /// names the environment, unless VecEnvOptions::on_error says otherwise. Rows of other
 /// environments stay in flight until recv() returns them. The environment can be used
-/// again after reset(ids).
+/// again after reset(ids). A mask that forbids each choice of a component of the action,
+/// before the end of an episode, counts as an exception of the environment.
 ///
 /// Memory: the actions of each episode under way are kept, for replay and for state(), up
 /// to VecEnvOptions::history_limit.
@@ -184,10 +186,10 @@ public:
 
   /// Steps every environment and waits for all. Row i of `actions`, and row i of the
   /// result, belong to environment i. Throws std::invalid_argument for a wrong number of
-  /// actions, for discrete actions that do not exist and for numbers that are not finite.
-  /// Throws std::logic_error before reset(), while rows are in flight, and for
-  /// environments whose episode has ended (Autoreset::disabled). These errors name the
-  /// environments, and no environment has stepped.
+  /// actions, for discrete actions that do not exist or that Batch::masks forbids, and
+  /// for numbers that are not finite. Throws std::logic_error before reset(), while rows
+  /// are in flight, and for environments whose episode has ended (Autoreset::disabled).
+  /// These errors name the environments, and no environment has stepped.
   const Batch& step(std::span<const float> actions);
 
   /// Sends row i of `actions` to environment ids[i] and returns at once. The last Batch

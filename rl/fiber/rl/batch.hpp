@@ -25,6 +25,11 @@ struct Batch {
   /// 0 in the row of an environment whose job was lost: skip it in learning. `truncated`
   /// is 1 there, the reward 0, and the observation the first one of a new episode.
   std::span<const std::uint8_t> valid;
+  /// Which actions are possible: size() rows of Spaces::mask_size() bytes, one after
+  /// another; 0 forbids a choice. Empty unless Spaces::masked. A row's mask belongs to
+  /// its observation. Where the next step ignores the action, because the row has the
+  /// last observation of an episode, all choices are possible.
+  std::span<const std::uint8_t> masks;
   /// The environments, from 0 to envs - 1, each at most once.
   std::span<const int> env_ids;
 
@@ -34,6 +39,11 @@ struct Batch {
   bool done(std::size_t i) const { return (terminated[i] | truncated[i]) != 0; }
   /// The observation of row i.
   std::span<const float> observation(std::size_t i) const { return row(observations, i); }
+  /// The mask of row i.
+  std::span<const std::uint8_t> mask(std::size_t i) const {
+    const auto width = masks.size() / size();
+    return masks.subspan(i * width, width);
+  }
   /// The last observation of the episode that ended in row i; in any other row, and in a
   /// row that is not valid, observation(i). Bootstrap truncated episodes from it.
   std::span<const float> final_observation(std::size_t i) const {

@@ -69,18 +69,43 @@ struct Spaces {
   /// images.
   std::vector<std::size_t> observation_shape;
   /// The number of discrete actions, 0 to actions - 1; at most max_actions. 0: actions
-  /// are continuous.
+  /// are continuous or multi-discrete.
   int actions = 0;
   /// The bounds of each component of a continuous action; empty for discrete ones.
   std::vector<float> action_low = {}, action_high = {};
+  /// Multi-discrete actions: the number of choices of each component. An action is a
+  /// float for each component, the number of its choice. Empty for other actions.
+  std::vector<int> action_counts = {};
+  /// Discrete and multi-discrete actions: the environment says which actions are
+  /// possible. See AnyEnvironment::mask().
+  bool masked = false;
   /// The parts of an observation, in their order, if they have names. Their sizes add up
   /// to observation_size().
   std::vector<ObservationPart> observation_parts = {};
 
-  bool discrete() const { return actions > 0; }
-  /// Throws std::invalid_argument if there are more than max_actions. The text begins
-  /// with `owner`, what has these spaces.
-  void check_actions(const std::string& owner) const { checked_actions(actions, owner); }
+  /// Whether actions are discrete or multi-discrete.
+  bool discrete() const { return actions > 0 || !action_counts.empty(); }
+  /// The number of choices of each component of a discrete action, which has one
+  /// component, or of a multi-discrete one. Empty for continuous actions.
+  std::span<const int> choices() const {
+    return actions > 0 ? std::span(&actions, 1) : std::span<const int>(action_counts);
+  }
+  /// The number of choices of all components together: what a policy has logits for.
+  std::size_t logits() const {
+    std::size_t sum = 0;
+    for (const int count : choices())
+      sum += static_cast<std::size_t>(count);
+    return sum;
+  }
+  /// The number of bytes of a mask, one for each logit; 0 if actions are not masked.
+  std::size_t mask_size() const { return masked ? logits() : 0; }
+  /// Throws std::invalid_argument if there are more than max_actions, if a component of
+  /// a multi-discrete action has no choice, and for spaces that have two kinds of actions
+  /// or a mask of continuous ones. The text begins with `owner`, what has these spaces.
+  void check_actions(const std::string& owner) const;
+  /// Throws std::invalid_argument, which names the component, unless `action` is one of
+  /// these discrete or multi-discrete actions.
+  void check_choices(std::span<const float> action) const;
   /// Returns `count`, which has been checked in the same way.
   static int checked_actions(long long count, const std::string& owner);
   /// The number of floats in an observation.
@@ -91,7 +116,9 @@ struct Spaces {
     return size;
   }
   /// The number of floats in an action. A discrete action is 1 float: its number.
-  std::size_t action_size() const { return discrete() ? 1 : action_low.size(); }
+  std::size_t action_size() const {
+    return discrete() ? choices().size() : action_low.size();
+  }
 
   /// Where the part with this name lies. Throws std::invalid_argument, which names the
   /// parts that there are, for another name.
@@ -103,18 +130,24 @@ struct Spaces {
   /// Whether a policy for the one acts in the other. The names of parts do not matter.
   friend bool operator==(const Spaces& one, const Spaces& other) {
     // As many names as there are members, so that the compiler finds a forgotten one.
-    [[maybe_unused]] const auto& [shape, actions, low, high, parts] = one;
+    [[maybe_unused]] const auto& [shape, actions, low, high, counts, masked, parts] = one;
     return shape == other.observation_shape && actions == other.actions &&
-           low == other.action_low && high == other.action_high;
+           low == other.action_low && high == other.action_high &&
+           counts == other.action_counts && masked == other.masked;
   }
 
   template <class Archive>
   void serialize(Archive& archive, unsigned version) {
     archive& observation_shape& actions& action_low& action_high;
     if (version > 0)
-      archive& observation_parts;
+      archive& action_counts& masked& observation_parts;
   }
 };
+
+/// The first component of an action of which `mask` forbids each choice; nothing if there
+/// is none. `mask` has spaces.mask_size() bytes.
+std::optional<std::size_t> impossible_component(const Spaces& spaces,
+                                                std::span<const std::uint8_t> mask);
 
 namespace detail {
 
@@ -122,6 +155,11 @@ template <class T>
 inline constexpr bool is_float_array = false;
 template <std::size_t N>
 inline constexpr bool is_float_array<std::array<float, N>> = true;
+
+template <class T>
+inline constexpr bool is_int_array = false;
+template <std::size_t N>
+inline constexpr bool is_int_array<std::array<int, N>> = true;
 
 template <class E>
 concept StaticObservation = requires {
@@ -132,9 +170,16 @@ template <class E>
 concept StaticActions = requires {
   { E::actions } -> std::convertible_to<int>;
 } || requires {
+  requires is_int_array<typename E::Action>;
+  { E::actions } -> std::convertible_to<typename E::Action>;
+} || requires {
   { E::action_low } -> std::convertible_to<typename E::Action>;
   { E::action_high } -> std::convertible_to<typename E::Action>;
 };
+
+template <class E>
+concept Masking =
+  requires(const E& environment, std::span<std::uint8_t> out) { environment.mask(out); };
 
 } // namespace detail
 
@@ -143,6 +188,9 @@ concept StaticActions = requires {
 ///   using Action = int;                  // or std::array<float, N>
 ///   static constexpr int actions = 2;    // or: static constexpr Action action_low{...},
 ///                                        //     action_high{...};
+///                                        // Action = std::array<int, N>: the number of
+///                                        // choices of each component,
+///                                        // static constexpr Action actions{3, 2};
 ///   static constexpr std::size_t observation_size = 4;
 ///                      // or: static constexpr std::array<std::size_t, 3>
 ///                      //     observation_shape{4, 84, 84};
@@ -153,6 +201,12 @@ concept StaticActions = requires {
 /// A class whose spaces are known only when the program runs has `Spaces spaces() const`
 /// in place of the static members.
 ///
+/// A class with discrete actions may have `void mask(std::span<std::uint8_t> out) const`,
+/// which says what is possible now: it writes a byte for each action, or for each choice
+/// of each component, one component after another; 0 forbids it. There must be a
+/// possible choice of each component as long as the episode has not ended. A class that
+/// also has spaces() sets Spaces::masked itself.
+///
 /// A class may have `Image render() const`, a picture of the present state for people.
 ///
 /// An episode must depend only on the seed and the actions: the same seed and actions
@@ -160,7 +214,7 @@ concept StaticActions = requires {
 /// `truncated` at its step limit.
 template <class E>
 concept Environment =
-  (std::same_as<typename E::Action, int> ||
+  (std::same_as<typename E::Action, int> || detail::is_int_array<typename E::Action> ||
    detail::is_float_array<typename E::Action>)&&requires(E& environment,
                                                          const E& constant,
                                                          typename E::Action action,
@@ -186,8 +240,12 @@ Spaces spaces_of(const E& environment) {
                                       std::end(E::observation_shape));
     else
       spaces.observation_shape = {E::observation_size};
-    if constexpr (requires { E::actions; }) {
+    if constexpr (detail::is_int_array<typename E::Action>) {
+      spaces.action_counts.assign(E::actions.begin(), E::actions.end());
+      spaces.masked = detail::Masking<E>;
+    } else if constexpr (requires { E::actions; }) {
       spaces.actions = E::actions;
+      spaces.masked = detail::Masking<E>;
     } else {
       spaces.action_low.assign(E::action_low.begin(), E::action_low.end());
       spaces.action_high.assign(E::action_high.begin(), E::action_high.end());
@@ -197,7 +255,8 @@ Spaces spaces_of(const E& environment) {
 }
 
 /// An environment whose type is chosen when the program runs. Observations and actions
-/// are rows of floats; a discrete action is one float, its number.
+/// are rows of floats; a discrete action is one float, its number, and a multi-discrete
+/// one a float for each component.
 class AnyEnvironment {
 public:
   virtual ~AnyEnvironment() = default;
@@ -209,6 +268,11 @@ public:
   virtual Step step(std::span<const float> action) = 0;
   /// `out` has spaces().observation_size() floats.
   virtual void observe(std::span<float> out) const = 0;
+  /// Which actions are possible now: 0 forbids a choice. `out` has spaces().mask_size()
+  /// bytes. Without a mask() of the environment all are possible.
+  virtual void mask(std::span<std::uint8_t> out) const {
+    std::ranges::fill(out, std::uint8_t{1});
+  }
   /// A picture of the present state; nothing if the environment cannot render.
   virtual std::optional<Image> render() const { return std::nullopt; }
 };
@@ -230,6 +294,12 @@ public:
     if constexpr (std::same_as<Action, int>) {
       check_discrete(action);
       return environment_.step(static_cast<int>(action[0]));
+    } else if constexpr (is_int_array<Action>) {
+      spaces().check_choices(action);
+      Action choices;
+      std::ranges::transform(action, choices.begin(),
+                             [](float number) { return static_cast<int>(number); });
+      return environment_.step(choices);
     } else {
       Action values;
       if (action.size() != values.size())
@@ -240,6 +310,12 @@ public:
     }
   }
   void observe(std::span<float> out) const override { environment_.observe(out); }
+  void mask(std::span<std::uint8_t> out) const override {
+    if constexpr (Masking<E>)
+      environment_.mask(out);
+    else
+      AnyEnvironment::mask(out);
+  }
   std::optional<Image> render() const override {
     if constexpr (requires { environment_.render(); })
       return environment_.render();
@@ -255,9 +331,7 @@ private:
     else
       count = spaces_of(environment_).actions;
     if (action.size() != 1 || !(action[0] >= 0 && action[0] < static_cast<float>(count)))
-      throw std::invalid_argument(
-        "no action " + (action.size() == 1 ? detail::shown(action[0]) : "of this size") +
-        "; there are 0 to " + std::to_string(count - 1));
+      spaces().check_choices(action); // Throws.
   }
 
   E environment_;
@@ -266,7 +340,8 @@ private:
 } // namespace detail
 
 /// Makes an `E` from these arguments, as an AnyEnvironment. Throws std::invalid_argument
-/// if it has more than Spaces::max_actions discrete actions.
+/// if it has more than Spaces::max_actions discrete actions, and for other spaces that
+/// Spaces::check_actions() refuses.
 template <Environment E, class... Args>
 std::unique_ptr<AnyEnvironment> erase(Args&&... args) {
   return std::make_unique<detail::Erased<E>>(std::forward<Args>(args)...);

@@ -42,9 +42,11 @@ public:
 
   /// Chooses an action: the discrete action with the greatest output (the first of equal
   /// ones), or the outputs, clipped to the bounds of a continuous action. `observation`
-  /// is not normalised yet. The result is an action for AnyEnvironment::step(), and valid
-  /// until the next call.
-  std::span<const float> act(std::span<const float> observation);
+  /// is not normalised yet. `mask` says which actions are possible, see
+  /// AnyEnvironment::mask(); it is empty unless actions are masked. The result is an
+  /// action for AnyEnvironment::step(), and valid until the next call.
+  std::span<const float> act(std::span<const float> observation,
+                             std::span<const std::uint8_t> mask = {});
 
   /// The parameters of a Policy of the same spec that takes the same actions, in the
   /// order that PolicySpec documents. Those of the value function and of the standard

@@ -22,9 +22,14 @@ namespace fiber::rl {
 ///
 ///   input  "observation": float {batch, observation_shape...}, as the environment shows
 ///                         it; {batch, 1} for an observation that is a single number
+///   input  "mask":        masked actions only: float {batch, logits}; a choice is
+///                         possible if its number is above 0
 ///   output "action":      discrete: int64 {batch}, the index of the largest logit;
+///                         multi-discrete: int64 {batch, action_size}, that of each
+///                         component;
 ///                         continuous: float {batch, action_size}, within the bounds
-///   output "logits":      discrete: float {batch, actions}
+///   output "logits":      discrete and multi-discrete: float {batch, logits}; -infinity
+///                         for what the mask forbids
 ///   output "mean":        continuous: float {batch, action_size}, not limited to the
 ///                         bounds
 ///
@@ -58,7 +63,8 @@ void save_onnx(const std::filesystem::path& path, const SavedPolicy& policy);
 /// and `value` have the hidden layers then, with an activation after each.
 ///
 /// The metadata has the keys "environment", "network", "activation" ("tanh", "relu"),
-/// "observation_scale", and with a normaliser "normaliser.clip".
+/// "observation_scale", with a normaliser "normaliser.clip", of multi-discrete actions
+/// "action_counts" ("3 2"), and of masked actions "masked" ("true").
 void save_safetensors(const std::filesystem::path& path, const SavedPolicy& policy);
 
 /// Writes a header in C99 (and C++) that needs no library but C's, and no heap: constants
@@ -67,9 +73,11 @@ void save_safetensors(const std::filesystem::path& path, const SavedPolicy& poli
 ///   static inline void NAME_act(const float* observation, float* action);
 ///
 /// It reads NAME_observation_size numbers, as the environment shows them, and writes
-/// NAME_action_size numbers: the index of a discrete action, or the components of
-/// a continuous one, within their bounds. It computes in single precision. Its buffers,
-/// whose size the header's first lines tell, are on the stack.
+/// NAME_action_size numbers: the index of a discrete action, the choice of each component
+/// of a multi-discrete one, or the components of a continuous one, within their bounds.
+/// It computes in single precision. Its buffers, whose size the header's first lines
+/// tell, are on the stack. For masked actions there is an argument between the two,
+/// `const unsigned char* mask`: NAME_mask_size bytes, of which 0 forbids a choice.
 ///
 /// The function of a recurrent policy has a further argument, the memory of an episode:
 ///

@@ -90,9 +90,13 @@ GymOptions gym_options(const std::string& name);
 /// can scale. An observation of a Discrete space becomes a one-hot vector. A Dict, also
 /// one of Dicts, becomes one row of all its numbers, in the order of Gymnasium's
 /// FlattenObservation, with Spaces::observation_parts named by the keys: "goal", or
-/// "robot.place" in a Dict of a Dict. Actions may be Discrete or a Box; they are
-/// converted to the Box's dtype and shape. Other spaces (MultiDiscrete, Tuple, ...) are
-/// refused: wrap such an environment in Python.
+/// "robot.place" in a Dict of a Dict. Actions may be Discrete, MultiDiscrete or a Box;
+/// they are converted to the dtype and shape of the space. Other spaces (MultiBinary,
+/// Tuple, ...) are refused: wrap such an environment in Python.
+///
+/// An environment with a method action_masks(), as MaskablePPO of sb3-contrib needs it,
+/// is masked: the method returns a boolean for each action, or for each choice of each
+/// component of a MultiDiscrete action. The method may be a wrapper's.
 ///
 /// An episode depends on the seed and the actions alone only if the environment's Python
 /// code guarantees it.
@@ -120,6 +124,8 @@ public:
   Step step(std::span<const float> action) override;
   /// Writes zeros before the first reset.
   void observe(std::span<float> out) const override;
+  /// Throws GymError if Python throws, or if the mask has another size than the actions.
+  void mask(std::span<std::uint8_t> out) const override;
   /// Returns nothing unless the environment was made with the argument
   /// "render_mode=rgb_array". Throws GymError if Python throws, or if the result is not
   /// an image.
@@ -131,7 +137,8 @@ private:
 };
 
 /// The same as AnyGymEnv, as a typed Environment, for VecEnv<GymEnv<int>>: `A` is int for
-/// discrete actions, and std::array<float, N> for a Box of N numbers.
+/// discrete actions, std::array<int, N> for a MultiDiscrete space of N components, and
+/// std::array<float, N> for a Box of N numbers.
 template <class A>
 class GymEnv {
 public:
@@ -141,19 +148,21 @@ public:
   /// not of type A.
   explicit GymEnv(GymOptions options) : environment_(std::move(options)) {
     const auto spaces = environment_.spaces();
-    if constexpr (std::same_as<A, int>) {
-      if (!spaces.discrete())
-        throw std::invalid_argument(
-          "GymEnv<int>: the actions are a Box: use GymEnv<std::array<float, " +
-          std::to_string(spaces.action_size()) + ">>");
-    } else if (spaces.discrete() || spaces.action_size() != A{}.size()) {
-      throw std::invalid_argument(
-        "GymEnv<std::array<float, " + std::to_string(A{}.size()) +
-        ">>: the actions are " +
-        (spaces.discrete()
-           ? "discrete: use GymEnv<int>"
-           : std::to_string(spaces.action_size()) + " numbers: use an array of as many"));
-    }
+    const auto array = [](const char* of, std::size_t size) {
+      return std::string("std::array<") + of + ", " + std::to_string(size) + ">";
+    };
+    const auto needed = spaces.actions > 0  ? "int"
+                        : spaces.discrete() ? array("int", spaces.action_size())
+                                            : array("float", spaces.action_size());
+    std::string given = "int";
+    if constexpr (!std::same_as<A, int>)
+      given = array(detail::is_int_array<A> ? "int" : "float", A{}.size());
+    if (given != needed)
+      throw std::invalid_argument("GymEnv<" + given + ">: the actions are " +
+                                  (spaces.actions > 0  ? "discrete"
+                                   : spaces.discrete() ? "multi-discrete"
+                                                       : "a Box") +
+                                  ": use GymEnv<" + needed + ">");
   }
   template <std::convertible_to<std::string> Id>
   explicit GymEnv(const Id& id) : GymEnv(gym_options(id)) {}
@@ -164,11 +173,17 @@ public:
     if constexpr (std::same_as<A, int>) {
       const auto number = static_cast<float>(action);
       return environment_.step({&number, 1});
+    } else if constexpr (detail::is_int_array<A>) {
+      std::array<float, A{}.size()> numbers;
+      std::ranges::transform(action, numbers.begin(),
+                             [](int choice) { return static_cast<float>(choice); });
+      return environment_.step(numbers);
     } else {
       return environment_.step(action);
     }
   }
   void observe(std::span<float> out) const { environment_.observe(out); }
+  void mask(std::span<std::uint8_t> out) const { environment_.mask(out); }
 
 private:
   AnyGymEnv environment_;

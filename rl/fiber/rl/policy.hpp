@@ -32,8 +32,10 @@ enum class Activation { tanh, relu };
 /// in the value's. It needs observations without `convolution`. What it remembers of an
 /// episode is PolicyContext::memory.
 ///
-/// The policy's outputs are logits of the discrete actions, or the means of a Gaussian
-/// for each component of a continuous one. Its log standard deviations are parameters
+/// The policy's outputs are logits of the discrete actions, of each choice of each
+/// component of multi-discrete ones, or the means of a Gaussian for each component of
+/// continuous ones. Components are independent of each other, so the logarithms of their
+/// probabilities add up. Its log standard deviations are parameters
 /// that do not depend on the observation (Huang et al. 2022, continuous control, detail
 /// 2).
 struct PolicySpec {
@@ -73,7 +75,8 @@ struct PolicySpec {
   std::size_t parameter_count() const;
   /// Throws std::invalid_argument, saying what is wrong, if there is no such network.
   void check() const;
-  /// In words, in one line: "4 -> 64 -> 64 -> 2 logits, tanh".
+  /// In words, in one line: "4 -> 64 -> 64 -> 2 logits, tanh"; the logits of
+  /// multi-discrete and masked actions are "3+2 logits", "64 masked logits".
   std::string describe() const;
 
   friend bool operator==(const PolicySpec&, const PolicySpec&) = default;
@@ -147,14 +150,18 @@ public:
 
   struct Outputs {
     std::size_t rows = 0;
-    std::span<const float> policy; ///< Logits or means, rows * spec().outputs().
+    /// Logits or means, rows * spec().outputs(). The logit of a choice that a mask
+    /// forbids is -infinity.
+    std::span<const float> policy;
     std::span<const float> values; ///< One a row.
   };
   /// Evaluates policy and value for observations, one after another. Throws
-  /// std::invalid_argument unless `observations` are whole observations, and
-  /// `context.memory` is that of a recurrent policy for each. The memory stays as it is.
-  /// If a number is not finite it throws an error that names the first such row:
-  /// std::domain_error for observations, PolicyOverflow for outputs.
+  /// std::invalid_argument unless `observations` are whole observations, unless
+  /// `context.masks` has Spaces::mask_size() bytes for each, for a mask that forbids each
+  /// choice of a component, and unless `context.memory` is that of a recurrent policy for
+  /// each. Values need no masks. The memory stays as it is. If a number is not finite it
+  /// throws an error that names the first such row: std::domain_error for observations,
+  /// PolicyOverflow for outputs.
   Outputs evaluate(std::span<const float> observations,
                    const PolicyContext& context = {});
   /// Evaluates the policy only.
@@ -178,7 +185,8 @@ public:
   Decisions sample(std::span<const float> observations, const SampleKey& key,
                    const PolicyContext& context = {});
   /// The most probable action for each observation: that of the largest logit (the first
-  /// of equal ones), or the means. Remembers and throws as sample() does.
+  /// of equal ones), in each component, or the means. Remembers and throws as sample()
+  /// does.
   std::span<const float> best(std::span<const float> observations,
                               const PolicyContext& context = {});
 

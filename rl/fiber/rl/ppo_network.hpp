@@ -16,8 +16,9 @@ namespace fiber::rl {
 
 /// What a network gives for a batch of observations.
 struct PpoForward {
-  /// {rows, actions}: the logits of discrete actions; or {rows, components}: the means of
-  /// continuous ones.
+  /// {rows, Spaces::logits()}: the logits of discrete actions, or of the choices of all
+  /// components of multi-discrete ones; or {rows, components}: the means of continuous
+  /// ones. The trainer applies masks.
   torch::Tensor policy;
   torch::Tensor value; ///< {rows} or {rows, 1}: the expected return of each.
   /// Continuous actions only: the logarithms of the standard deviations, {components} or

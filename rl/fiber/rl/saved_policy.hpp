@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -56,13 +57,15 @@ public:
   explicit ActingPolicy(SavedPolicy saved);
 
   /// The most probable action for each of the observations, which stand one after another
-  /// and are as the environment shows them. A discrete action is one number, its index.
-  /// Valid until the next call. Throws as Policy::best() does.
+  /// and are as the environment shows them. `masks` says which actions are possible, see
+  /// Batch::masks; it is empty unless actions are masked. A discrete action is one
+  /// number, its index. Valid until the next call. Throws as Policy::best() does.
   ///
   /// A recurrent policy remembers each observation: row i is always of the same episode,
   /// up to the next begin_episode(). Another number of rows than in the call before
   /// throws std::invalid_argument.
-  std::span<const float> act(std::span<const float> observations);
+  std::span<const float> act(std::span<const float> observations,
+                             std::span<const std::uint8_t> masks = {});
 
   /// Begins an episode in all rows, or in one: a recurrent policy forgets the last one.
   /// New objects begin at an episode. Throws std::out_of_range for a row that was not in

@@ -87,6 +87,11 @@ private:
       for (std::size_t i = 0; i < actions.size(); ++i)
         numbers_[i] = static_cast<float>(actions[i]);
       return numbers_;
+    } else if constexpr (detail::is_int_array<Action>) {
+      numbers_.clear();
+      for (const auto& action : actions)
+        numbers_.insert(numbers_.end(), action.begin(), action.end());
+      return numbers_;
     } else {
       constexpr auto width = std::tuple_size_v<Action>;
       return {reinterpret_cast<const float*>(actions.data()), actions.size() * width};

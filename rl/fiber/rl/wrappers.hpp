@@ -24,7 +24,7 @@
 // Wrappers: class templates over an Environment that are an Environment themselves, so
 // they compose: NormalizeObservation<FrameStack<ClipAction<Mine>, 4>>. Calls are inlined.
 // What a wrapper does not change is that of the environment: its spaces, static where
-// they were, and its render().
+// they were, its mask() and its render().
 //
 // A wrapper's constructor takes its own arguments first, then those of the environment:
 //
@@ -42,7 +42,7 @@ struct SameActions {};
 template <class E>
   requires requires { E::actions; }
 struct SameActions<E> {
-  static constexpr int actions = E::actions;
+  static constexpr auto actions = E::actions; ///< A number, or one for each component.
 };
 template <class E>
   requires requires { E::action_low; }
@@ -81,6 +81,11 @@ public:
   void reset(std::uint64_t seed) { environment_.reset(seed); }
   Step step(Action action) { return environment_.step(action); }
   void observe(std::span<float> out) const { environment_.observe(out); }
+  void mask(std::span<std::uint8_t> out) const
+    requires Masking<E>
+  {
+    environment_.mask(out);
+  }
   Spaces spaces() const
     requires SpacesAtRunTime<E>
   {
@@ -124,7 +129,8 @@ struct ActionBounds {
 
 /// An environment whose actions are continuous.
 template <class E>
-concept ContinuousEnvironment = Environment<E> && !std::same_as<typename E::Action, int>;
+concept ContinuousEnvironment =
+  Environment<E> && detail::is_float_array<typename E::Action>;
 
 /// Truncates an episode after so many steps, with the others of its ends unchanged: a
 /// step may be terminated and truncated. `limit` 0: the constructor's first argument is

@@ -12,6 +12,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/rl/env/possible_action.hpp"
+
 namespace fiber::rl {
 namespace {
 
@@ -32,8 +34,7 @@ TEST(EnvironmentsTest, each_name_makes_an_environment_that_can_be_played) {
     auto environment = make_environment(name);
     const auto spaces = environment->spaces();
     environment->reset(1);
-    const std::vector<float> action(spaces.action_size());
-    environment->step(action);
+    environment->step(possible_action(*environment, 0));
     std::vector<float> seen(spaces.observation_size(), NAN);
     environment->observe(seen);
     EXPECT_TRUE(

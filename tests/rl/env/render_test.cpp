@@ -13,6 +13,7 @@
 #include "fiber/rl/mountain_car_continuous.hpp"
 #include "fiber/rl/pendulum.hpp"
 #include "rl/env/canvas.hpp"
+#include "tests/rl/env/possible_action.hpp"
 
 namespace fiber::rl {
 namespace {
@@ -39,9 +40,9 @@ TEST(RenderTest, every_named_environment_has_a_picture_that_follows_its_state) {
                                     static_cast<std::size_t>(before->width) *
                                     static_cast<std::size_t>(before->height));
     EXPECT_TRUE(environment->render() == before) << "rendering changes the state";
-    const std::vector<float> action(environment->spaces().action_size(), 1);
-    for (int i = 0; i < 20; ++i)
-      environment->step(action);
+    bool over = false;
+    for (int i = 0; i < 20 && !over; ++i)
+      over = environment->step(possible_action(*environment, 1)).terminated;
     EXPECT_FALSE(environment->render() == before);
   }
 }

@@ -69,6 +69,20 @@ TEST_F(FilesTest, a_policy_for_discrete_actions_without_hidden_layers_reads_back
   EXPECT_EQ(loaded.parameters, policy.parameters);
 }
 
+TEST_F(FilesTest, a_policy_for_masked_or_multi_discrete_actions_reads_back) {
+  for (const bool masked : {false, true})
+    for (const auto& counts : {std::vector<int>{}, std::vector<int>{3, 2}}) {
+      Spaces spaces{.observation_shape = {1}, .action_counts = counts, .masked = masked};
+      if (counts.empty())
+        spaces.actions = 5;
+      SavedPolicy policy = {
+        .environment = "x", .policy = evolved_policy(spaces, {}), .normaliser = {}};
+      policy.parameters.resize(evolved_parameter_count(policy.policy));
+      save_policy(path, policy);
+      EXPECT_EQ(load_policy(path).policy, policy.policy) << content();
+    }
+}
+
 TEST_F(FilesTest, what_is_no_policy_is_refused) {
   const std::string head = "fiber-es-policy 2\nenvironment x\nobservations 1\nhidden"
                            "\nactions discrete 1\nnormalised 0 0\nparameters 2\n";

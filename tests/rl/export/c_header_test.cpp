@@ -20,11 +20,22 @@ namespace {
 /// Reads observations and writes actions.
 constexpr const char* c_program = R"(#include "policy.h"
 #include <stdio.h>
+#ifdef MASKED
+#define policy_act(observation, action) policy_act(observation, mask, action)
+#endif
 
 int main(void) {
+#ifdef MASKED
+  unsigned char mask[policy_mask_size];
+  FILE* const masks = fopen("masks", "rb");
+#endif
   static float observation[policy_observation_size];
   float action[policy_action_size];
   while (fread(observation, sizeof observation, 1, stdin) == 1) {
+#ifdef MASKED
+    if (fread(mask, sizeof mask, 1, masks) != 1)
+      return 1;
+#endif
     policy_act(observation, action);
     fwrite(action, sizeof action, 1, stdout);
   }
@@ -52,14 +63,17 @@ protected:
 
 TEST_F(CHeaderTest, acts_as_the_policy_does) {
   write_program();
-  for (const auto& [name, policy, rows] : samples()) {
+  for (const auto& [name, policy, rows, masks] : samples()) {
     SCOPED_TRACE(name);
     save_c_header(folder / "policy.h", policy);
-    ASSERT_NO_FATAL_FAILURE(run(compile("c -std=c99")));
+    ASSERT_NO_FATAL_FAILURE(
+      run(compile(masks.empty() ? "c -std=c99" : "c -std=c99 -DMASKED")));
     write_numbers(folder / "rows", rows);
-    const auto command = (folder / "acts").string() + " < " + (folder / "rows").string();
-    ASSERT_NO_FATAL_FAILURE(run(command));
-    EXPECT_LE(largest_difference_of_actions(policy, answers_of(policy, rows),
+    std::ofstream(folder / "masks", std::ios::binary)
+      .write(reinterpret_cast<const char*>(masks.data()),
+             static_cast<std::streamsize>(masks.size()));
+    ASSERT_NO_FATAL_FAILURE(run("cd " + folder.string() + " && ./acts < rows"));
+    EXPECT_LE(largest_difference_of_actions(policy, answers_of(policy, rows, masks),
                                             numbers_of_file(folder / "output"), 1e-5),
               1e-5);
   }

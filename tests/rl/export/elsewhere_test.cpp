@@ -30,12 +30,11 @@ public:
     std::vector<float> action(spaces_.action_size());
     for (std::size_t row = 0; row < rows; ++row) {
       environment_->observe(std::span(observations).subspan(row * size, size));
-      for (std::size_t i = 0; i < action.size(); ++i)
-        action[i] = spaces_.discrete()
-                      ? static_cast<float>(
-                          random_.below(static_cast<std::uint64_t>(spaces_.actions)))
-                      : static_cast<float>(
-                          random_.uniform(spaces_.action_low[i], spaces_.action_high[i]));
+      if (spaces_.discrete())
+        choose(action);
+      for (std::size_t i = 0; i < spaces_.action_low.size(); ++i)
+        action[i] = static_cast<float>(
+          random_.uniform(spaces_.action_low[i], spaces_.action_high[i]));
       const auto step = environment_->step(action);
       if (step.terminated || step.truncated)
         environment_->reset(random_.next());
@@ -46,6 +45,22 @@ public:
   const Spaces& spaces() const { return spaces_; }
 
 private:
+  void choose(std::vector<float>& action) {
+    const std::vector<float> equal(spaces_.logits());
+    std::vector<std::uint8_t> mask(spaces_.mask_size());
+    environment_->mask(mask);
+    Policy policy({.spaces = {.observation_shape = {1},
+                              .actions = spaces_.actions,
+                              .action_counts = spaces_.action_counts,
+                              .masked = spaces_.masked},
+                   .hidden = {}},
+                  std::vector<float>(2 * equal.size() + 2));
+    const float none = 0;
+    std::ranges::copy(
+      policy.sample({&none, 1}, {.seed = random_.next()}, {.masks = mask}).actions,
+      action.begin());
+  }
+
   Random random_{1};
   std::unique_ptr<AnyEnvironment> environment_;
   const Spaces spaces_;
@@ -59,13 +74,14 @@ struct Differences {
 class ElsewhereTest : public ExportTest {
 protected:
   void compare(const SavedPolicy& policy, const std::vector<float>& rows,
-               Differences& found) {
+               std::span<const std::uint8_t> masks, Differences& found) {
     save_onnx(folder / "policy.onnx", policy);
     save_safetensors(folder / "policy.safetensors", policy);
     write_numbers(folder / "rows", rows);
+    write_masks(folder / "mask", masks);
     ASSERT_NO_FATAL_FAILURE(
       run(TEST_PYTHON " " TEST_FOLDER "/run_elsewhere.py " + folder.string()));
-    const auto expected = answers_of(policy, rows);
+    const auto expected = answers_of(policy, rows, masks);
     const auto* outputs = policy.spec.spaces.discrete() ? "logits" : "mean";
     const auto raise = [](double& largest, double difference) {
       largest = std::max(largest, difference);
@@ -107,17 +123,19 @@ protected:
     const auto part =
       std::min(rows_of_each, 32'000'000 / play.spaces().observation_size() / 4);
     Differences found;
-    for (std::size_t rows = 0; rows < rows_of_each; rows += part)
+    for (std::size_t rows = 0; rows < rows_of_each; rows += part) {
+      const auto count = std::min(part, rows_of_each - rows);
       ASSERT_NO_FATAL_FAILURE(
-        compare(policy, play.next(std::min(part, rows_of_each - rows)), found));
+        compare(policy, play.next(count), random_masks(play.spaces(), count), found));
+    }
     expect_small(name + ", " + policy.spec.describe(), found);
   }
 };
 
 TEST_F(ElsewhereTest, all_samples_agree) {
-  for (const auto& [name, policy, rows] : samples()) {
+  for (const auto& [name, policy, rows, masks] : samples()) {
     Differences found;
-    ASSERT_NO_FATAL_FAILURE(compare(policy, rows, found));
+    ASSERT_NO_FATAL_FAILURE(compare(policy, rows, masks, found));
     expect_small(name, found);
   }
 }

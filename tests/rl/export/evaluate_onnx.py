@@ -49,9 +49,8 @@ def text(values):
 
 def tensor(message):
     (element,) = message[2]
-    assert TYPES[element] == "float32"
     (raw,) = message[9]
-    return numpy.frombuffer(raw, "<f4").reshape(message[1])
+    return numpy.frombuffer(raw, {"float32": "<f4", "int64": "<i8"}[TYPES[element]]).reshape(message[1])
 
 
 def described(message):
@@ -84,8 +83,12 @@ def conv(x, weight, bias, kernel_shape, strides):
 
 
 def argmax(x, axis, keepdims):
-    assert keepdims == 0
-    return numpy.argmax(x, axis)
+    return numpy.argmax(x, axis, keepdims=bool(keepdims))
+
+
+def part(x, begin, end, axes):
+    assert list(axes) == [1] and x.ndim == 2
+    return x[:, begin[0]:end[0]]
 
 
 OPERATORS = {
@@ -100,6 +103,10 @@ OPERATORS = {
     "Gemm": gemm,
     "Conv": conv,
     "ArgMax": argmax,
+    "Greater": lambda x, y: x > y,
+    "Where": numpy.where,
+    "Slice": part,
+    "Concat": lambda *x, axis: numpy.concatenate(x, axis),
 }
 
 
@@ -108,17 +115,18 @@ def main(folder):
     (operators,) = map(fields, model[8])
     print(f"ir_version {model[1][0]}, opset {operators[2][0]}")
     (graph,) = map(fields, model[7])
-    (observation,) = [described(fields(each)) for each in graph[11]]
+    inputs = [described(fields(each)) for each in graph[11]]
     outputs = [described(fields(each)) for each in graph[12]]
-    for what, (name, kind, shape) in [("input", observation)] + [("output", each) for each in outputs]:
+    for what, (name, kind, shape) in [("input", each) for each in inputs] + [("output", each) for each in outputs]:
         print(f"{what} {name}: {kind} [{', '.join(map(str, shape))}]")
     for entry in map(fields, model[14]):
         print(f"{text(entry[1])}: {text(entry[2])}")
 
     values = {text(each[8]): tensor(each) for each in map(fields, graph[5])}
-    name, kind, shape = observation
-    values[name] = numpy.fromfile(folder / "rows", kind).reshape(-1, *shape[1:])
-    batch = len(values[name])
+    for name, kind, shape in inputs:
+        file = folder / {"observation": "rows", "mask": "mask"}[name]
+        values[name] = numpy.fromfile(file, kind).reshape(-1, *shape[1:])
+    batch = len(values["observation"])
     for node in map(fields, graph[1]):
         assert text(node[2]) not in values, "a value has two nodes"
         inputs = [values[each.decode()] for each in node[1]]

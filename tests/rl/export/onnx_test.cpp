@@ -2,6 +2,8 @@
 // A policy as ONNX gives what the policy gives. The file is read by evaluate_onnx.py,
 // which is written from the format and the definitions of the operators.
 
+#include <algorithm>
+
 #include "fiber/rl/export_policy.hpp"
 #include "tests/rl/export/policies.hpp"
 
@@ -16,19 +18,21 @@ protected:
   }
 
   /// Returns what the reader says of the model. Its outputs are in the folder.
-  std::string evaluate(const SavedPolicy& policy, std::span<const float> rows) {
+  std::string evaluate(const SavedPolicy& policy, std::span<const float> rows,
+                       std::span<const std::uint8_t> masks = {}) {
     save_onnx(folder / "policy.onnx", policy);
     write_numbers(folder / "rows", rows);
+    write_masks(folder / "mask", masks);
     run(TEST_PYTHON " " TEST_FOLDER "/evaluate_onnx.py " + folder.string());
     return content_of_file(folder / "output");
   }
 };
 
 TEST_F(OnnxTest, gives_what_the_policy_gives) {
-  for (const auto& [name, policy, rows] : samples()) {
+  for (const auto& [name, policy, rows, masks] : samples()) {
     SCOPED_TRACE(name);
-    ASSERT_NO_FATAL_FAILURE(evaluate(policy, rows));
-    const auto expected = answers_of(policy, rows);
+    ASSERT_NO_FATAL_FAILURE(evaluate(policy, rows, masks));
+    const auto expected = answers_of(policy, rows, masks);
     const auto* outputs = policy.spec.spaces.discrete() ? "logits" : "mean";
     EXPECT_LE(largest_difference(expected.outputs, numbers_of_file(folder / outputs)),
               1e-5);
@@ -54,6 +58,19 @@ TEST_F(OnnxTest, says_what_it_takes_and_what_it_is) {
             "output mean: float32 [batch, 1]\n"
             "environment: somewhere\n"
             "network: a single number -> 64 -> 64 -> 1 means, tanh\n");
+}
+
+TEST_F(OnnxTest, says_what_masked_and_multi_discrete_policies_take) {
+  const auto all = samples();
+  const auto sample = std::ranges::find(all, "masked_multi", &Sample::name);
+  EXPECT_EQ(evaluate(sample->policy, sample->rows, sample->masks),
+            "ir_version 7, opset 13\n"
+            "input observation: float32 [batch, 5]\n"
+            "input mask: float32 [batch, 9]\n"
+            "output action: int64 [batch, 3]\n"
+            "output logits: float32 [batch, 9]\n"
+            "environment: somewhere\n"
+            "network: 5 -> 16 -> 3+2+4 masked logits, tanh\n");
 }
 
 TEST_F(OnnxTest, the_first_of_equal_logits_is_the_action) {

@@ -24,6 +24,10 @@ const Spaces discrete{.observation_shape = {5}, .actions = 4};
 const Spaces continuous{.observation_shape = {5},
                         .action_low = {-1, -0.25F, -infinite},
                         .action_high = {1, 0.5F, 0.125F}};
+const Spaces masked{.observation_shape = {5}, .actions = 4, .masked = true};
+const Spaces multi{.observation_shape = {5}, .action_counts = {3, 1, 4}};
+const Spaces masked_multi{
+  .observation_shape = {5}, .action_counts = {3, 2, 4}, .masked = true};
 const Spaces images{.observation_shape = {2, 40, 36}, .actions = 3};
 
 /// Rows whose numbers are far from 0, if they are to be normalised: a float has few
@@ -35,6 +39,7 @@ Sample sample_of(const std::string& name, PolicySpec spec, bool normalised,
   fill_parameters(sample.policy, 7);
   const auto size = sample.policy.spec.spaces.observation_size();
   sample.rows = golden_numbers(rows * size, 3, 2);
+  sample.masks = random_masks(sample.policy.spec.spaces, rows);
   if (!normalised)
     return sample;
   for (std::size_t i = 0; i < sample.rows.size(); ++i)
@@ -57,6 +62,9 @@ std::vector<Sample> samples() {
     add("discrete", {.spaces = discrete}, 1000);
     add("continuous",
         {.spaces = continuous, .hidden = {24}, .activation = Activation::relu}, 1000);
+    add("masked", {.spaces = masked}, 1000);
+    add("multi", {.spaces = multi, .hidden = {16}}, 1000);
+    add("masked_multi", {.spaces = masked_multi, .hidden = {16}}, 1000);
     add("linear", {.spaces = continuous, .hidden = {}}, 1000);
     add("scaled", {.spaces = discrete, .hidden = {8, 6}, .observation_scale = 0.3F},
         1000);
@@ -89,12 +97,26 @@ void fill_parameters(SavedPolicy& policy, std::uint64_t seed) {
     policy.parameters[i] += noise[i];
 }
 
-Answers answers_of(const SavedPolicy& policy, std::vector<float> rows) {
+std::vector<std::uint8_t> random_masks(const Spaces& spaces, std::size_t rows) {
+  std::vector<std::uint8_t> masks;
+  Random random(11);
+  for (std::size_t row = 0; row < rows && spaces.masked; ++row)
+    for (const int count : spaces.choices()) {
+      const auto size = static_cast<std::uint64_t>(count);
+      const auto possible = random.below(size);
+      for (std::uint64_t i = 0; i < size; ++i)
+        masks.push_back(i == possible || random.below(3) == 0 ? 1 : 0);
+    }
+  return masks;
+}
+
+Answers answers_of(const SavedPolicy& policy, std::vector<float> rows,
+                   std::span<const std::uint8_t> masks) {
   policy.observations.apply(rows);
   Policy runner(policy.spec, policy.parameters);
-  const auto outputs = runner.evaluate_policy(rows);
+  const auto outputs = runner.evaluate_policy(rows, {.masks = masks});
   Answers answers{.outputs = {outputs.begin(), outputs.end()}};
-  const auto best = runner.best(rows);
+  const auto best = runner.best(rows, {.masks = masks});
   answers.actions.assign(best.begin(), best.end());
   limit_actions(policy.spec.spaces, answers.actions);
   return answers;
@@ -105,6 +127,8 @@ double largest_difference(std::span<const float> one, std::span<const float> oth
     return infinite;
   double largest = 0;
   for (std::size_t i = 0; i < one.size(); ++i) {
+    if (one[i] == other[i])
+      continue; // Both may be infinite.
     const auto difference = std::abs(double{one[i]} - double{other[i]});
     largest = difference <= largest ? largest : difference; // Keeps a NaN.
   }
@@ -115,15 +139,18 @@ double largest_difference_of_actions(const SavedPolicy& policy, const Answers& e
                                      std::span<const float> actions, double tolerance) {
   if (!policy.spec.spaces.discrete() || actions.size() != expected.actions.size())
     return largest_difference(expected.actions, actions);
-  const auto width = policy.spec.outputs();
+  const auto counts = policy.spec.spaces.choices();
   double largest = 0;
-  for (std::size_t row = 0; row < actions.size(); ++row) {
-    const auto logits = std::span(expected.outputs).subspan(row * width, width);
-    const auto chosen = static_cast<std::size_t>(actions[row]);
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    const auto width = static_cast<std::size_t>(counts[i % counts.size()]);
+    const auto logits = std::span(expected.outputs).subspan(begin, width);
+    const auto chosen = static_cast<std::size_t>(actions[i]);
     if (chosen >= width)
       return infinite;
     if (std::ranges::max(logits) - logits[chosen] > tolerance)
-      largest = std::max(largest, std::abs(double{actions[row]} - expected.actions[row]));
+      largest = std::max(largest, std::abs(double{actions[i]} - expected.actions[i]));
+    begin += width;
   }
   return largest;
 }
@@ -145,6 +172,10 @@ void write_numbers(const fs::path& path, std::span<const float> numbers) {
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(numbers.data()),
              static_cast<std::streamsize>(numbers.size_bytes()));
+}
+
+void write_masks(const fs::path& path, std::span<const std::uint8_t> masks) {
+  write_numbers(path, std::vector<float>(masks.begin(), masks.end()));
 }
 
 ExportTest::ExportTest() {

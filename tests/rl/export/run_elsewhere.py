@@ -18,14 +18,14 @@ def run_onnx(folder):
     path = str(folder / "policy.onnx")
     onnx.checker.check_model(path, full_check=True)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    (observation,) = session.get_inputs()
-    assert observation.name == "observation"
+    files = {"observation": "rows", "mask": "mask"}
+    inputs = {each.name: numpy.fromfile(folder / files[each.name], "f4").reshape(-1, *each.shape[1:])
+              for each in session.get_inputs()}
     assert set(session.get_modelmeta().custom_metadata_map) == {"environment", "network"}
-    rows = numpy.fromfile(folder / "rows", "f4").reshape(-1, *observation.shape[1:])
     names = [output.name for output in session.get_outputs()]
-    for name, numbers in zip(names, session.run(names, {"observation": rows})):
+    for name, numbers in zip(names, session.run(names, inputs)):
         numbers.astype("f4").tofile(folder / name)
-    return rows
+    return inputs["observation"]
 
 
 def module(tensors, name, activation, strides=(4, 2, 1)):
@@ -69,7 +69,11 @@ def run_torch(folder, rows):
             x = module(tensors, "trunk", activation)(x)
         else:
             x = x.flatten(1)
-        module(tensors, "policy", activation)(x).numpy().tofile(folder / "torch.outputs")
+        outputs = module(tensors, "policy", activation)(x)
+        if metadata.get("masked") == "true":
+            possible = torch.from_numpy(numpy.fromfile(folder / "mask", "f4")).reshape(outputs.shape) > 0
+            outputs = outputs.masked_fill(~possible, -torch.inf)
+        outputs.numpy().tofile(folder / "torch.outputs")
         module(tensors, "value", activation)(x).numpy().tofile(folder / "torch.value")
 
 

@@ -53,7 +53,7 @@ std::vector<std::string> names_of(const PolicySpec& spec) {
 }
 
 TEST_F(SafetensorsTest, holds_all_parameters_in_their_order) {
-  for (const auto& [name, policy, rows] : samples()) {
+  for (const auto& [name, policy, rows, masks] : samples()) {
     if (name != "continuous_normalised" && name != "convolution")
       continue;
     SCOPED_TRACE(name);
@@ -73,7 +73,7 @@ TEST_F(SafetensorsTest, holds_all_parameters_in_their_order) {
 }
 
 TEST_F(SafetensorsTest, has_shapes_as_pytorch) {
-  for (const auto& [name, policy, rows] : samples()) {
+  for (const auto& [name, policy, rows, masks] : samples()) {
     const auto shape = [file = saved(policy)](const char* tensor) {
       return file.header.at(tensor).at("shape").dump();
     };
@@ -91,7 +91,7 @@ TEST_F(SafetensorsTest, has_shapes_as_pytorch) {
 }
 
 TEST_F(SafetensorsTest, has_the_normaliser_and_what_is_needed_beside_numbers) {
-  for (const auto& [name, policy, rows] : samples()) {
+  for (const auto& [name, policy, rows, masks] : samples()) {
     const auto file = saved(policy);
     if (name == "scaled_normalised") {
       const auto mean = policy.observations.mean(), scale = policy.observations.scale();
@@ -110,6 +110,10 @@ TEST_F(SafetensorsTest, has_the_normaliser_and_what_is_needed_beside_numbers) {
     } else if (name == "continuous") {
       EXPECT_FALSE(file.header.contains("normaliser.mean"));
       EXPECT_EQ(file.header.at("__metadata__").at("activation"), "relu");
+      EXPECT_FALSE(file.header.at("__metadata__").contains("masked"));
+    } else if (name == "masked_multi") {
+      EXPECT_EQ(file.header.at("__metadata__").at("action_counts"), "3 2 4");
+      EXPECT_EQ(file.header.at("__metadata__").at("masked"), "true");
     }
   }
 }

@@ -103,6 +103,40 @@ TEST_F(GymTest, screens_of_atari_are_scaled_for_networks) {
   EXPECT_EQ(screen[2], 1);
 }
 
+TEST_F(GymTest, an_environment_of_multi_discrete_actions_says_what_is_possible) {
+  static_assert(Environment<GymEnv<std::array<int, 2>>>);
+  const auto wheels = erase<GymEnv<std::array<int, 2>>>("Wheels-v0");
+  const auto spaces = wheels->spaces();
+  EXPECT_EQ(spaces.action_counts, (std::vector{3, 2}));
+  EXPECT_TRUE(spaces.masked);
+  wheels->reset(7);
+  std::vector<std::uint8_t> mask(5, 9);
+  wheels->mask(mask);
+  EXPECT_EQ(mask, (std::vector<std::uint8_t>{0, 1, 1, 1, 1}));
+  act(*wheels, {2, 1});
+  EXPECT_EQ(shown(*wheels), (Floats{1, 2, 6})); // The second one starts at 5.
+  wheels->mask(mask);
+  EXPECT_EQ(mask, (std::vector<std::uint8_t>{1, 1, 0, 1, 1}));
+  EXPECT_EQ(thrown_by<std::invalid_argument>([&] {
+              act(*wheels, {1, 2});
+            }),
+            "no choice 2 of component 1 of the action; there are 0 to 1");
+}
+
+TEST_F(GymTest, a_mask_of_another_size_is_an_error) {
+  AnyGymEnv environment("BadMask-v0");
+  EXPECT_TRUE(environment.spaces().masked);
+  environment.reset(7);
+  std::vector<std::uint8_t> mask(3);
+  const auto error = thrown_by([&] { environment.mask(mask); });
+  EXPECT_EQ(error,
+            "action_masks() of BadMask-v0 returns 1 values, and actions have 3 choices");
+  AnyGymEnv without("Count-v0");
+  EXPECT_FALSE(without.spaces().masked);
+  without.mask(mask);
+  EXPECT_EQ(mask, (std::vector<std::uint8_t>{1, 1, 1}));
+}
+
 TEST_F(GymTest, an_environment_of_discrete_actions_runs_an_episode) {
   AnyGymEnv environment("Count-v0");
   EXPECT_EQ(environment.spaces(), spaces({3}, 3));
@@ -240,7 +274,7 @@ TEST_F(GymTest, what_is_not_gymnasiums_is_an_error_that_says_so) {
   AnyGymEnv wide("Wide-v0");
   EXPECT_TRUE(has(thrown_by([&] { wide.reset(0); }), "7 numbers, where 3 are expected"));
   const auto error = thrown_by<std::invalid_argument>([] { AnyGymEnv("Many-v0"); });
-  EXPECT_TRUE(has(error, "the action space of Many-v0 is MultiDiscrete([3 2]): only Box"))
+  EXPECT_TRUE(has(error, "the action space of Many-v0 is MultiBinary(3): only Box"))
     << error;
 }
 
@@ -300,6 +334,9 @@ TEST_F(GymTest, a_typed_environment_takes_actions_of_its_type_only) {
   EXPECT_THROW(GymEnv<int>("Move-v0"), std::invalid_argument);
   EXPECT_THROW((GymEnv<std::array<float, 3>>("Move-v0")), std::invalid_argument);
   EXPECT_THROW((GymEnv<std::array<float, 1>>("Count-v0")), std::invalid_argument);
+  EXPECT_EQ(
+    thrown_by<std::invalid_argument>([] { GymEnv<int>("Wheels-v0"); }),
+    "GymEnv<int>: the actions are multi-discrete: use GymEnv<std::array<int, 2>>");
 }
 
 TEST_F(GymTest, a_forked_process_gets_an_error_rather_than_a_broken_interpreter) {

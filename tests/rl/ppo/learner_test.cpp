@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <limits>
 #include <stdexcept>
@@ -41,11 +42,46 @@ fiber::rl::PolicySpec spec_of(std::vector<std::size_t> shape, int actions,
   return fiber::rl::default_policy(spaces);
 }
 
+fiber::rl::PolicySpec choices_spec(std::vector<int> counts, bool masked) {
+  fiber::rl::Spaces spaces{.observation_shape = {4}, .masked = masked};
+  if (counts.size() == 1)
+    spaces.actions = counts[0];
+  else
+    spaces.action_counts = std::move(counts);
+  return fiber::rl::default_policy(spaces);
+}
+
+/// What each row takes, as in the script.
+std::vector<float> choices_of(const fiber::rl::Spaces& spaces, std::size_t count) {
+  std::vector<float> actions;
+  for (std::size_t row = 0; row < count; ++row)
+    for (std::size_t i = 0; i < spaces.choices().size(); ++i)
+      actions.push_back(
+        static_cast<float>((row + i) % static_cast<std::size_t>(spaces.choices()[i])));
+  return actions;
+}
+
+/// Masks that allow these actions, as in the script.
+std::vector<std::uint8_t> masks_for(const fiber::rl::Spaces& spaces,
+                                    std::span<const float> actions) {
+  std::vector<std::uint8_t> masks;
+  const auto n = actions.size() / std::max<std::size_t>(1, spaces.action_size());
+  for (const float value : wave(n * spaces.mask_size(), 0.8, 1))
+    masks.push_back(value > 0 ? 1 : 0);
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < actions.size() && spaces.masked; ++i) {
+    masks[begin + static_cast<std::size_t>(actions[i])] = 1;
+    begin += static_cast<std::size_t>(spaces.choices()[i % spaces.action_size()]);
+  }
+  return masks;
+}
+
 /// A learner and the samples that the script made.
 struct Case {
   fiber::rl::PolicySpec spec;
   std::vector<float> observations, actions, log_probabilities, values, advantages,
     returns;
+  std::vector<std::uint8_t> masks = {};
   fiber::rl::ppo::Learner learner;
 
   Case(fiber::rl::PolicySpec of, double size, fiber::rl::PpoOptions options)
@@ -58,12 +94,11 @@ struct Case {
     for (auto& value : log_probabilities)
       value -= 1;
     if (spec.spaces.discrete())
-      for (std::size_t i = 0; i < rows; ++i)
-        actions[i] =
-          static_cast<float>(i % static_cast<std::size_t>(spec.spaces.actions));
+      actions = choices_of(spec.spaces, rows);
+    masks = masks_for(spec.spaces, actions);
   }
   fiber::rl::ppo::Samples samples() const {
-    return {observations, actions, log_probabilities, values, advantages, returns};
+    return {observations, actions, log_probabilities, values, advantages, returns, masks};
   }
 };
 
@@ -81,6 +116,12 @@ Case case_of(const std::string& name) {
     return {spec_of({4}, 3, 0), 0.3, one_minibatch(0.01, true)};
   if (name == "continuous")
     return {spec_of({5}, 0, 2), 0.3, one_minibatch(0.001)};
+  if (name == "masked")
+    return {choices_spec({3}, true), 0.3, one_minibatch(0.1)};
+  if (name == "multi_discrete")
+    return {choices_spec({3, 2, 4}, false), 0.3, one_minibatch(0.1)};
+  if (name == "masked_multi_discrete")
+    return {choices_spec({3, 2, 4}, true), 0.3, one_minibatch(0.1)};
   return {spec_of({2, 36, 36}, 4, 0), 0.1, one_minibatch(0.01)};
 }
 
@@ -144,16 +185,20 @@ TEST_P(UpdateTest, a_policy_infers_what_the_learner_does) {
   ours.learner.update(ours.samples(), 3e-3, 0.2);
   auto torch = ours.learner.infer(ours.observations);
   fiber::rl::Policy policy(ours.spec, ours.learner.parameters());
-  auto eigen = policy.evaluate(ours.observations);
+  auto eigen = policy.evaluate(ours.observations, {.masks = ours.masks});
   ASSERT_EQ(torch.policy.size(), eigen.policy.size());
   for (std::size_t i = 0; i < torch.policy.size(); ++i)
-    EXPECT_NEAR(torch.policy[i], eigen.policy[i], 1e-5);
+    if (ours.masks.empty() || ours.masks[i] != 0) {
+      EXPECT_NEAR(torch.policy[i], eigen.policy[i], 1e-5);
+    }
   for (std::size_t i = 0; i < rows; ++i)
     EXPECT_NEAR(torch.values[i], eigen.values[i], 1e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(vectors, UpdateTest,
-                         testing::Values("discrete", "clipped_values", "continuous"),
+                         testing::Values("discrete", "clipped_values", "continuous",
+                                         "masked", "multi_discrete",
+                                         "masked_multi_discrete"),
                          [](const auto& info) { return std::string(info.param); });
 #ifdef FIBER_HAS_TORCH
 struct Shape {
@@ -168,16 +213,15 @@ class TwoGradientsTest : public testing::TestWithParam<Shape> {};
 /// With values of the size that early ones have: there rounding is seen.
 TEST_P(TwoGradientsTest, the_gradient_by_hand_is_that_of_torch) {
   const auto& [name, spec, options, rows] = GetParam();
-  const auto action_size = spec.spaces.action_size();
-  auto actions = wave(rows * action_size, 0.7, 1.5);
-  if (spec.spaces.discrete())
-    for (std::size_t i = 0; i < rows; ++i)
-      actions[i] = static_cast<float>(i % static_cast<std::size_t>(spec.spaces.actions));
+  const auto actions = spec.spaces.discrete()
+                         ? choices_of(spec.spaces, rows)
+                         : wave(rows * spec.spaces.action_size(), 0.7, 1.5);
+  const auto masks = masks_for(spec.spaces, actions);
   const auto observations = wave(rows * spec.spaces.observation_size(), 0.2, 1),
              log_probabilities = wave(rows, 0.3, 0.3), values = wave(rows, 0.4, 0.1),
              advantages = wave(rows, 0.5, 2), returns = wave(rows, 0.6, 0.1);
-  const fiber::rl::ppo::Samples samples{observations, actions,    log_probabilities,
-                                        values,       advantages, returns};
+  const fiber::rl::ppo::Samples samples{
+    observations, actions, log_probabilities, values, advantages, returns, masks};
   const auto parameters = wave(spec.parameter_count(), 0.1, 0.3);
   const auto eigen = fiber::rl::ppo::gradient_on_eigen(spec, parameters, options),
              torch = fiber_rl_torch_gradients()->of_spec(spec, parameters, options);
@@ -209,6 +253,10 @@ std::vector<Shape> shapes() {
           {"linear", with(continuous, linear), curious},
           {"scaled", with(discrete, scaled)},
           {"one_action", spec_of({3}, 1, 0)},
+          {"masked", choices_spec({7}, true), curious},
+          {"masked_relu", with(choices_spec({7}, true), relu), curious},
+          {"multi_discrete", choices_spec({3, 1, 5}, false), curious},
+          {"masked_multi_discrete", choices_spec({3, 1, 5}, true), curious, 512},
           {"one_row", continuous, clipped, 1},
           {"clipped_values", continuous, clipped, 512},
           {"clipped_relu", with(continuous, relu), clipped, 512}};

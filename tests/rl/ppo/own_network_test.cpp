@@ -56,8 +56,8 @@ struct Module : torch::nn::Module {
 std::shared_ptr<Module> module_for(const std::string& environment) {
   torch::manual_seed(7);
   const auto spaces = fiber::rl::make_environment(environment)->spaces();
-  const auto outputs = static_cast<std::int64_t>(
-    spaces.discrete() ? static_cast<std::size_t>(spaces.actions) : spaces.action_size());
+  const auto outputs =
+    static_cast<std::int64_t>(spaces.discrete() ? spaces.logits() : spaces.action_size());
   return std::make_shared<Module>(static_cast<std::int64_t>(spaces.observation_size()),
                                   outputs, !spaces.discrete());
 }
@@ -93,9 +93,11 @@ class OwnNetworkTest : public testing::TestWithParam<const char*> {};
 struct Rollout {
   explicit Rollout(const fiber::rl::Spaces& spaces)
     : observations(wave(64 * spaces.observation_size(), 0.1)),
-      actions(wave(64 * spaces.action_size(), 0.2)) {
+      actions(wave(64 * spaces.action_size(), 0.2)), masks(64 * spaces.mask_size()) {
     if (spaces.discrete())
       std::ranges::fill(actions, 1.0F);
+    for (std::size_t i = 0; i < masks.size(); ++i)
+      masks[i] = i % 2; // Allows action 1.
   }
   static std::vector<float> wave(std::size_t count, double phase) {
     std::vector<float> numbers(count);
@@ -104,11 +106,12 @@ struct Rollout {
     return numbers;
   }
   fiber::rl::ppo::Samples samples() const {
-    return {observations, actions, log_probabilities, values, advantages, returns};
+    return {observations, actions, log_probabilities, values, advantages, returns, masks};
   }
   std::vector<float> observations, actions,
     log_probabilities = wave(64, 0.3), values = wave(64, 0.4), advantages = wave(64, 0.5),
     returns = wave(64, 0.6);
+  std::vector<std::uint8_t> masks;
 };
 
 TEST_P(OwnNetworkTest, an_update_is_that_of_the_same_network_made_from_a_spec) {
@@ -180,7 +183,8 @@ TEST_P(OwnNetworkTest, a_checkpoint_continues_as_if_nothing_had_happened) {
             trainer.evaluate({.episodes = 2}).returns);
 }
 
-INSTANTIATE_TEST_SUITE_P(spaces, OwnNetworkTest, testing::Values("cartpole", "pendulum"),
+INSTANTIATE_TEST_SUITE_P(spaces, OwnNetworkTest,
+                         testing::Values("cartpole", "pendulum", "knights_tour"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(PpoTrainerTest, a_network_of_its_own_learns) {

@@ -52,20 +52,41 @@ class Images(nn.Module):
         return self.policy(x), self.value(x).flatten()
 
 
-def record(name, network, inputs, actions, clip_values, entropy_coefficient, size):
+def discrete_distribution(logits, actions, counts, masks):
+    """The logarithms of the probabilities, and the mean entropy, of independent components."""
+    log_probability, entropy = 0, 0
+    if masks is not None:
+        logits = logits.masked_fill(~masks, -1e8)  # As sb3-contrib and Huang and Ontanon 2020.
+    for component, part in enumerate(logits.split(counts, 1)):
+        distribution = torch.distributions.Categorical(logits=part)
+        log_probability = log_probability + distribution.log_prob(actions[:, component])
+        entropy = entropy + distribution.entropy()
+    return log_probability, entropy.mean()
+
+
+def choices_of(counts):
+    """The choice of each component in each row, and masks that allow it."""
+    actions = torch.stack([(torch.arange(ROWS) + i) % count for i, count in enumerate(counts)], 1)
+    masks = (wave(ROWS * sum(counts), 0.8, 1) > 0).reshape(ROWS, sum(counts))
+    begin = 0
+    for i, count in enumerate(counts):
+        masks[torch.arange(ROWS), begin + actions[:, i]] = True
+        begin += count
+    return actions, masks
+
+
+def record(name, network, inputs, actions, clip_values, entropy_coefficient, size, counts=None, masks=None):
     network = network.double()
     total = sum(p.numel() for p in network.parameters())
     nn.utils.vector_to_parameters(wave(total, 0.1, size), network.parameters())
     observations = wave(ROWS * inputs, 0.2, 1).reshape(ROWS, inputs)
-    discrete = actions.dim() == 1
     old_log_probabilities = wave(ROWS, 0.3, 0.3) - 1
     old_values, advantages, returns = wave(ROWS, 0.4, 0.5), wave(ROWS, 0.5, 2), wave(ROWS, 0.6, 1)
     optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE, eps=1e-5)
     for step in range(STEPS):
         policy, value = network(observations)
-        if discrete:
-            distribution = torch.distributions.Categorical(logits=policy)
-            log_probability, entropy = distribution.log_prob(actions), distribution.entropy().mean()
+        if counts:
+            log_probability, entropy = discrete_distribution(policy, actions, counts, masks)
         else:
             distribution = torch.distributions.Normal(policy, network.log_std.exp())
             log_probability = distribution.log_prob(actions).sum(1)
@@ -95,8 +116,12 @@ def record(name, network, inputs, actions, clip_values, entropy_coefficient, siz
     print(len(sampled), *(f"{after[i].item():.9g}" for i in sampled))
 
 
-row = torch.arange(ROWS)
-record("discrete", Rows(4, 3, False), 4, row % 3, False, 0.01, 0.3)
-record("clipped_values", Rows(4, 3, False), 4, row % 3, True, 0.01, 0.3)
+three, masks_of_three = choices_of([3])
+record("discrete", Rows(4, 3, False), 4, three, False, 0.01, 0.3, [3])
+record("clipped_values", Rows(4, 3, False), 4, three, True, 0.01, 0.3, [3])
 record("continuous", Rows(5, 2, True), 5, wave(ROWS * 2, 0.7, 1.5).reshape(ROWS, 2), False, 0.001, 0.3)
-record("images", Images(2, 4), 2 * 36 * 36, row % 4, False, 0.01, 0.1)
+record("images", Images(2, 4), 2 * 36 * 36, choices_of([4])[0], False, 0.01, 0.1, [4])
+record("masked", Rows(4, 3, False), 4, three, False, 0.1, 0.3, [3], masks_of_three)
+several, masks_of_several = choices_of([3, 2, 4])
+record("multi_discrete", Rows(4, 9, False), 4, several, False, 0.1, 0.3, [3, 2, 4])
+record("masked_multi_discrete", Rows(4, 9, False), 4, several, False, 0.1, 0.3, [3, 2, 4], masks_of_several)

@@ -83,6 +83,7 @@ struct StepRequest {
 struct StepReply {
   std::vector<RowFacts> facts;
   std::vector<float> observations;
+  std::vector<std::uint8_t> masks; ///< Rows of Spaces::mask_size() bytes.
   /// Rows of final observations, of those alone that ended with Autoreset::same_step.
   std::vector<float> final_observations;
   /// What environments threw, of those alone that failed.
@@ -101,7 +102,7 @@ struct SharedPlace {
 };
 
 /// A call of an environment.
-enum class EnvCall : std::uint32_t { step, reset, observe };
+enum class EnvCall : std::uint32_t { step, reset, observe, mask };
 
 /// What a job says right before it ends because an environment hangs.
 struct Hang {

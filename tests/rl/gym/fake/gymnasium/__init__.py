@@ -12,6 +12,9 @@ class Array(array.array):
     def copy(self):
         return Array(self.typecode, self)
 
+    def __add__(self, other):
+        return Array(self.typecode, (a + b for a, b in zip(self, other, strict=True)))
+
 
 class Discrete:
     def __init__(self, n, start=0):
@@ -39,8 +42,14 @@ class Dict:
 
 
 class MultiDiscrete:
+    def __init__(self, nvec, start):
+        self.nvec, self.start = Array("l", nvec), Array("l", start)
+        self.shape = (len(nvec),)
+
+
+class MultiBinary:
     def __repr__(self):
-        return "MultiDiscrete([3 2])"
+        return "MultiBinary(3)"
 
 
 spaces = types.SimpleNamespace(Discrete=Discrete, Box=Box, Dict=Dict, MultiDiscrete=MultiDiscrete)
@@ -183,7 +192,31 @@ class Wide(Count):
 
 
 class Many(Count):
-    action_space = MultiDiscrete()
+    action_space = MultiBinary()
+
+
+class Wheels(Count):
+    """Shows the number of steps and the last action. The first wheel can't be where it was."""
+
+    action_space = MultiDiscrete([3, 2], [0, 5])
+
+    def shown(self, action):
+        self.last = [0, 5] if action == -1 else list(action)
+        return Array("f", [self.steps, *self.last])
+
+    def step(self, action):
+        if action.typecode != "l":
+            raise TypeError(action.typecode)
+        self.steps += 1
+        return self.shown(action), 1.0, False, False, {}
+
+    def action_masks(self):
+        return [choice != self.last[0] for choice in range(3)] + [True, True]
+
+
+class BadMask(Count):
+    def action_masks(self):
+        return [True]
 
 
 class Most(Count):
@@ -198,7 +231,7 @@ class TooMany(Count):
 
 
 REGISTRY = {f"{kind.__name__}-v0": kind for kind in (Count, Move, Image, Grid, Goal, Aimless, Mixed, Raises, Old, Wide,
-                                                     Many, Most, TooMany)}
+                                                     Many, Wheels, BadMask, Most, TooMany)}
 REGISTRY["ALE/Game-v5"] = Game
 
 
