@@ -64,6 +64,17 @@ TEST_F(Stranger, closes_its_standard_streams_after_init) {
   }
 }
 
+TEST_F(Stranger, closes_the_connection_of_its_job_in_a_task) {
+  for (auto* way : {"", "FIBER_ZYGOTE=never", "FIBER_LINK=tls"})
+    for (auto* how : {"close", "shutdown"}) {
+      auto output = run(std::string("loses_links ") + how, way);
+      EXPECT_NE(output.find("its connection to the driver was closed or lost"),
+                output.npos)
+        << way << ' ' << how << '\n'
+        << output;
+    }
+}
+
 TEST_F(Stranger, splits_its_arguments_in_place) {
   for (auto* zygote : {"", "FIBER_ZYGOTE=never"})
     expect_good("split a,b,c", zygote);
