@@ -132,10 +132,12 @@ TEST_F(Stranger, runs_under_valgrind) {
   const std::string valgrind = "/usr/bin/valgrind";
   if (!std::filesystem::exists(valgrind))
     GTEST_SKIP() << "needs valgrind";
-  Program started({valgrind, "-q", STRANGER, "work"});
-  auto output = started.rest();
-  EXPECT_NE(output.find("good\n"), std::string::npos) << output;
-  EXPECT_EQ(started.wait(), 0);
+  for (auto* program : {"work", "static"}) {
+    Program started({valgrind, "-q", "--error-exitcode=9", STRANGER, program});
+    auto output = started.rest();
+    EXPECT_NE(output.find("good\n"), std::string::npos) << program << '\n' << output;
+    EXPECT_EQ(started.wait(), 0) << program << '\n' << output;
+  }
 }
 #endif
 
