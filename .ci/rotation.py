@@ -39,7 +39,8 @@ TURNS = (
     parts("sanitize", "base,wire,backends", "actors", "libfiber,golden,planted", "cli", "rl", "examples,programs"),
     ("debian12-package", "debian13-package", "debian12-demo"),
     parts("debian13", "base,wire,backends", "actors", "libfiber", *E2E),
-    ("release", "locale:base,wire,backends,libfiber", "release", "locale:actors,golden", "release", "locale:rl,e2e/observing"),
+    ("release", "locale:base,wire,backends,libfiber", "release", "locale:actors,golden", "release", "locale:rl,e2e/observing",
+     "release", "locale:cli,programs"),
 )
 
 # A line that tells of a finding: of a compiler, clang-tidy, ctest, a sanitizer, or a script of this repository.

@@ -80,8 +80,10 @@ struct Log {
   bool of_the_program;
 };
 
+/// Lives until the process has ended: a static Session logs in the exit handlers, after
+/// the registry of spdlog has gone.
 const Log& the_log() {
-  static const Log log = [] {
+  static const auto* log = [] {
     auto logger = spdlog::get("fiber");
     auto registered = logger != nullptr;
     if (!registered) {
@@ -90,9 +92,9 @@ const Log& the_log() {
     }
     auto sinks = std::make_shared<RedirectableSink>(logger->sinks());
     logger->sinks() = {sinks};
-    return Log{std::move(logger), std::move(sinks), registered};
+    return new Log{std::move(logger), std::move(sinks), registered};
   }();
-  return log;
+  return *log;
 }
 
 } // namespace

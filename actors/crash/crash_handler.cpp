@@ -6,6 +6,7 @@
 #include <link.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <ucontext.h>
 #include <unistd.h>
 #include <unwind.h>
@@ -43,6 +44,7 @@ constexpr std::size_t longest_build = 32, longest_name = 32, longest_uncaught = 
 struct HandlerState {
   pid_t job = 0; ///< This process. Its forks inherit the handlers but must not report.
   int output = -1;
+  struct stat pipe {}; ///< What `output` and stderr led to at the start of the job.
   std::terminate_handler terminate = nullptr;
   std::array<char, longest_uncaught> uncaught{};
   std::atomic_flag terminating, crashing;
@@ -198,11 +200,23 @@ void add_frames(Line& line, std::span<const std::uintptr_t> calls) {
   }
 }
 
+/// A descriptor of the job's output: a task may have closed or redirected either one, and
+/// its number may now be that of a file of the program. -1 if there is none.
+int output_now() {
+  for (int fd : {state.output, STDERR_FILENO})
+    if (struct stat there; ::fstat(fd, &there) == 0 &&
+                           there.st_dev == state.pipe.st_dev &&
+                           there.st_ino == state.pipe.st_ino)
+      return fd;
+  return -1;
+}
+
 void write_line(std::string_view text) {
-  for (int tries = 0; tries < 10; ++tries) {
-    pollfd ready{state.output, POLLOUT, 0};
+  const int output = output_now();
+  for (int tries = 0; output >= 0 && tries < 10; ++tries) {
+    pollfd ready{output, POLLOUT, 0};
     ::poll(&ready, 1, output_patience / 10);
-    if (::write(state.output, text.data(), text.size()) >= 0 ||
+    if (::write(output, text.data(), text.size()) >= 0 ||
         (errno != EAGAIN && errno != EINTR))
       return;
   }
@@ -340,6 +354,7 @@ int open_output() {
 void report_crashes() {
   state.job = ::getpid();
   state.output = open_output();
+  ::fstat(state.output, &state.pipe);
   state.terminate = std::set_terminate(on_terminate);
   Stack unused;
   _Unwind_Backtrace(add_call, &unused); // Loads the libraries that the unwinder needs.
@@ -354,6 +369,17 @@ void report_crashes() {
         there.sa_handler == SIG_DFL)
       ::sigaction(signal, &ours, nullptr);
   }
+}
+
+void report_lost_driver(std::string_view why) {
+  Line line;
+  line.add(backends::crash_mark);
+  line.add("signal=");
+  line.number(SIGKILL, 10);
+  line.add(" address=- sp=0 slot=- seq=0 uncaught=");
+  line.escaped(why.substr(0, longest_uncaught));
+  line.add(" objects= frames= end\n");
+  write_line(line.text());
 }
 
 CrashHandlerStack::CrashHandlerStack() {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 namespace fiber::actors {
 
@@ -17,6 +18,14 @@ namespace fiber::actors {
 /// Installs the handlers. A job calls it once, before it runs tasks. Signals that the
 /// program or a sanitizer handles are left to them.
 void report_crashes();
+
+/// Exit code of a job without a driver, if it leads no process group; else it ends itself
+/// and its children with SIGKILL.
+inline constexpr int exit_orphan = 73;
+
+/// Writes a crash line with the reason for which this job ends itself: its connection to
+/// the driver is gone. For a driver that is still there.
+void report_lost_driver(std::string_view why);
 
 /// Gives the calling thread a stack for the handler, so that a stack overflow can be
 /// reported too. Does nothing if the thread has one.

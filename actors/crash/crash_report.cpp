@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "actors/crash/crash_handler.hpp"
 #include "backends/output/crash_line.hpp"
 
 namespace fiber::actors {
@@ -122,6 +123,9 @@ std::optional<CrashReport> CrashReport::parse(std::string_view line) {
 }
 
 std::string CrashReport::detail() const {
+  if (signal == SIGKILL && !uncaught.empty()) // See report_lost_driver().
+    return "the job ran, but its connection to the driver was closed or lost: " +
+           uncaught + "; has a task closed descriptors of Fiber?";
   if (!uncaught.empty())
     return "uncaught " + uncaught;
   if (!address)
@@ -156,9 +160,13 @@ LastOutput read_last_output(std::string_view output) {
 }
 
 void drop_other_crash(LastOutput& last, std::optional<int> exit_code) {
-  // If the handler hangs, its alarm ends the job: then SIGALRM fits any report.
-  if (last.crash && exit_code && *exit_code != -last.crash->signal &&
-      *exit_code != -SIGALRM)
+  if (!last.crash || !exit_code)
+    return;
+  // If the handler hangs, its alarm ends the job: then SIGALRM fits any report. A job
+  // that leads no process group ends by its exit code instead of SIGKILL.
+  auto signal = last.crash->signal;
+  if (*exit_code != -signal && *exit_code != -SIGALRM &&
+      !(signal == SIGKILL && *exit_code == exit_orphan))
     last.crash.reset();
 }
 

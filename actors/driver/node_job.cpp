@@ -2,6 +2,7 @@
 #include "actors/driver/node_job.hpp"
 
 #include <cerrno>
+#include <csignal>
 
 #include "actors/pool/running_table.hpp"
 #include "actors/protocol/node_boot.hpp"
@@ -94,6 +95,11 @@ void describe_end(NodeLost& lost, const backends::JobEvent& event,
   drop_other_crash(lost.last, lost.exit_code);
   if (!start.up)
     explain_exit(lost, start);
+  else if (start.outlived_link && lost.exit_code == -SIGKILL && !lost.last.crash) {
+    auto& report = lost.last.crash.emplace(); // As a job would report it.
+    report.signal = SIGKILL;
+    report.uncaught = start.link_end;
+  }
   if (lost.reason.empty())
     lost.reason =
       event.detail + (lost.last.crash ? in_brackets(lost.last.crash->detail()) : "");

@@ -19,13 +19,17 @@ struct NodeJob {
 NodeJob make_node_job(const NodeServices& services, const NodeTemplate& job_template,
                       const NodeOrder& order, std::uint64_t incarnation);
 
-/// How far the startup of a node has come.
+/// How far the startup of a node has come, and how its link has ended.
 struct NodeStartup {
-  std::string build;   ///< The build that the job must be of.
-  std::string dialled; ///< NodeJob::dialled.
-  bool runs = false;   ///< The engine has reported that the job runs.
-  bool linked = false; ///< The job has connected.
-  bool up = false;     ///< The node is ready for tasks.
+  std::string build;         ///< The build that the job must be of.
+  std::string dialled;       ///< NodeJob::dialled.
+  bool runs = false;         ///< The engine has reported that the job runs.
+  bool linked = false;       ///< The job has connected.
+  bool up = false;           ///< The node is ready for tasks.
+  std::string link_end = {}; ///< Why its link has ended.
+  /// It is killed because it runs on after that. False for jobs with an engine, which
+  /// may tell late that a job has ended.
+  bool outlived_link = false;
 };
 
 /// Returns the cause if an engine has created no job, by its errno or HTTP status and its

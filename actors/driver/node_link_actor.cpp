@@ -80,6 +80,7 @@ struct NodeLinkState {
       },
       [this](const LinkClosed& closed) {
         node.link_gone = true;
+        startup.link_end = closed.reason;
         services->objects->disconnect(node.incarnation, job_name);
         if (!node.job_gone)
           self->delayed_send(self, job_end_wait, LingerTick{0});
@@ -377,6 +378,7 @@ struct NodeLinkState {
     if (node.job_gone && node.link && !node.link_gone) {
       node.link->close(); // A process that the job started holds the other end.
     } else if (node.link_gone && !node.job_gone) {
+      startup.outlived_link = node.job && node.job->page;
       end_job(std::chrono::milliseconds(0));
       if (stage == 0) {
         self->delayed_send(self, exit_report_wait, LingerTick{1});

@@ -52,7 +52,7 @@ constexpr std::chrono::seconds final_flush_limit{2};
 constexpr std::chrono::milliseconds stream_flush_limit{500};
 constexpr std::chrono::seconds dial_limit{30};
 constexpr std::size_t max_freed_memory = 64 << 20;
-constexpr int exit_lease = 72, exit_orphan = 73;
+constexpr int exit_lease = 72;
 
 enum class Children { stay, end };
 
@@ -118,6 +118,7 @@ public:
   void on_closed(const wire::LinkEnd& end) override {
     end_process_within(stream_flush_limit, exit_orphan, Children::end);
     log().debug("the driver is gone: {}", end.reason);
+    report_lost_driver(end.reason);
     exit_with_children(exit_orphan);
   }
 

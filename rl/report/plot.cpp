@@ -4,7 +4,10 @@
 #include <array>
 #include <cerrno>
 #include <sstream>
+#include <thread>
 
+#include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,6 +70,52 @@ std::string script(const fs::path& csv, const PlotStyle& style,
   return out.str();
 }
 
+/// No shell between: paths may hold any character. `-d`: without the user's settings, of
+/// which `set decimalsign` would change how numbers of the CSV file are read. 0: it
+/// cannot be started.
+pid_t start(const fs::path& script) {
+  std::string program = "gnuplot", defaults = "-d", argument = script.string();
+  std::array<char*, 4> arguments = {program.data(), defaults.data(), argument.data(),
+                                    nullptr};
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawnattr_init(&attributes);
+  // A script that reads or pauses ends, instead of taking the input of the program.
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  sigset_t none;
+  ::sigemptyset(&none); // What this thread blocks may end gnuplot.
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  pid_t pid = 0;
+  if (::posix_spawnp(&pid, program.c_str(), &actions, &attributes, arguments.data(),
+                     environ) != 0)
+    pid = 0;
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
+  return pid;
+}
+
+bool ends_well(pid_t pid, std::chrono::milliseconds limit) {
+  const auto start = std::chrono::steady_clock::now();
+  for (;;) {
+    int status = 0;
+    const auto ended = ::waitpid(pid, &status, WNOHANG);
+    if (ended == pid)
+      return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (ended < 0 && errno != EINTR)
+      return false; // With SIGCHLD ignored, the exit code is lost.
+    if (std::chrono::steady_clock::now() - start < limit) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      continue;
+    }
+    ::kill(pid, SIGKILL);
+    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR)
+      ;
+    return false;
+  }
+}
+
 } // namespace gnuplot
 } // namespace
 
@@ -100,21 +149,9 @@ bool draw_script(const std::filesystem::path& png, const std::string& script, in
   return false;
 }
 
-bool run_gnuplot(const std::filesystem::path& script) {
-  // No shell between: paths may hold any character.
-  std::string program = "gnuplot";
-  std::string argument = script.string();
-  std::array<char*, 3> arguments = {program.data(), argument.data(), nullptr};
-  pid_t pid = 0;
-  if (::posix_spawnp(&pid, program.c_str(), nullptr, nullptr, arguments.data(),
-                     environ) != 0)
-    return false;
-  int status = 0;
-  pid_t ended = 0;
-  do
-    ended = ::waitpid(pid, &status, 0);
-  while (ended < 0 && errno == EINTR);
-  return ended == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+bool run_gnuplot(const std::filesystem::path& script, std::chrono::milliseconds limit) {
+  const auto pid = gnuplot::start(script);
+  return pid > 0 && gnuplot::ends_well(pid, limit);
 }
 
 } // namespace fiber::rl

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -36,9 +37,11 @@ struct PlottedColumn {
 bool plot_csv(const std::filesystem::path& csv, const std::filesystem::path& png,
               const PlotStyle& style, const std::vector<PlottedColumn>& columns);
 
-/// Runs gnuplot on a script of your own, for other drawings. Returns false if gnuplot is
-/// missing or fails.
-bool run_gnuplot(const std::filesystem::path& script);
+/// Runs gnuplot on a script of your own, for other drawings. The settings of ~/.gnuplot
+/// do not count, and the input of gnuplot is empty. Returns false if gnuplot is missing
+/// or fails, or has not ended within `limit`; then it is killed.
+bool run_gnuplot(const std::filesystem::path& script,
+                 std::chrono::milliseconds limit = std::chrono::minutes(2));
 
 /// Runs a gnuplot script that sets no terminal and no output: both are put before it, for
 /// the PNG file `png` of this size in pixels. The whole script stays next to the PNG

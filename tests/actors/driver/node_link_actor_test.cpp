@@ -78,6 +78,46 @@ TEST_F(NodeLinkTest, a_report_of_a_crash_that_did_not_end_the_job_is_ignored) {
   EXPECT_FALSE(heard->lost[0].last.crash);
 }
 
+constexpr auto lost_link = "its connection to the driver was closed or lost: ";
+
+std::string written_lost_link() {
+  return std::string(backends::crash_mark) + "signal=9 address=- sp=0 slot=- seq=0 "
+                                             "uncaught=bad%20file objects= frames= end\n";
+}
+
+TEST_F(NodeLinkTest, a_job_that_ended_without_its_link_says_so) {
+  start();
+  job_wrote(written_lost_link());
+  link_closes();
+  job_ends(-9);
+  ASSERT_EQ(heard->lost.size(), 1u);
+  auto& reason = heard->lost[0].reason;
+  EXPECT_NE(reason.find(lost_link + std::string("bad file;")), reason.npos) << reason;
+}
+
+TEST_F(NodeLinkTest, a_job_that_ended_by_exit_code_without_its_link_says_so) {
+  start();
+  job_wrote(written_lost_link());
+  link_closes();
+  job_ends(73);
+  ASSERT_EQ(heard->lost.size(), 1u);
+  auto& reason = heard->lost[0].reason;
+  EXPECT_NE(reason.find(lost_link), reason.npos) << reason;
+}
+
+TEST_F(NodeLinkTest,
+       a_local_job_that_is_killed_since_it_ran_on_without_its_link_is_told) {
+  page = backends::SharedPage::create(4096);
+  start();
+  link_closes();
+  pass(3s);
+  EXPECT_EQ(heard->ended.size(), 1u);
+  job_ends(-9);
+  ASSERT_EQ(heard->lost.size(), 1u);
+  auto& reason = heard->lost[0].reason;
+  EXPECT_NE(reason.find(lost_link + std::string("closed;")), reason.npos) << reason;
+}
+
 TEST_F(NodeLinkTest, time_in_which_the_driver_is_suspended_does_not_count) {
   order();
   create();

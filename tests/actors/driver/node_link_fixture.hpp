@@ -121,6 +121,7 @@ protected:
   void create() {
     auto job = std::make_shared<backends::Job>();
     job->id = "7";
+    job->page = page;
     caf::anon_send(backend_, JobCreated{std::move(job), {}});
     run();
     services->arrivals->arrived(*system_, 1, link);
@@ -174,6 +175,7 @@ protected:
   std::shared_ptr<NodeServices> services = std::make_shared<NodeServices>();
   std::shared_ptr<NodeTemplate> job = std::make_shared<NodeTemplate>();
   std::shared_ptr<Heard> heard = std::make_shared<Heard>();
+  std::shared_ptr<backends::SharedPage> page; ///< That of the next job.
   std::shared_ptr<FakeLink> link = std::make_shared<FakeLink>();
 
 private:

@@ -28,6 +28,7 @@
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -75,6 +76,24 @@ int closes_later(fiber::Pool& pool, const char* file) {
   fiber::Pool second(2); // Its links and pipes are opened now.
   std::ofstream(file) << (all && works(second) && works(pool) ? "good" : "bad");
   return EXIT_SUCCESS;
+}
+
+/// A task that never ends and leaves its job without a connection.
+int closes_links(const std::string& how) {
+  for (int fd = 3; fd < 1024; ++fd)
+    how == "close" ? ::close(fd) : ::shutdown(fd, SHUT_RDWR);
+  for (;;)
+    ::pause();
+}
+/// How the loss of such a job is told.
+std::string loss_by(const std::string& how) {
+  fiber::Pool pool({.workers = 1, .max_retries = 0});
+  try {
+    pool.apply(closes_links, how);
+  } catch (const fiber::WorkerLost& lost) {
+    return works(pool) ? "the pool counts no loss" : lost.what();
+  }
+  return "no loss";
 }
 
 // -- forks --
@@ -343,6 +362,10 @@ int main(int argc, char** argv) {
     return say(rings_pass_no_signals_on());
   if (program == "stacks")
     return say(uses_deep_stacks());
+  if (program == "loses_links") {
+    std::cout << loss_by(argument) << std::endl;
+    return EXIT_SUCCESS;
+  }
   if (program == "times")
     return say(takes_extreme_times());
   fiber::Pool pool(2);

@@ -64,6 +64,17 @@ TEST_F(Stranger, closes_its_standard_streams_after_init) {
   }
 }
 
+TEST_F(Stranger, closes_the_connection_of_its_job_in_a_task) {
+  for (auto* way : {"", "FIBER_ZYGOTE=never", "FIBER_LINK=tls"})
+    for (auto* how : {"close", "shutdown"}) {
+      auto output = run(std::string("loses_links ") + how, way);
+      EXPECT_NE(output.find("its connection to the driver was closed or lost"),
+                output.npos)
+        << way << ' ' << how << '\n'
+        << output;
+    }
+}
+
 TEST_F(Stranger, splits_its_arguments_in_place) {
   for (auto* zygote : {"", "FIBER_ZYGOTE=never"})
     expect_good("split a,b,c", zygote);
@@ -121,10 +132,12 @@ TEST_F(Stranger, runs_under_valgrind) {
   const std::string valgrind = "/usr/bin/valgrind";
   if (!std::filesystem::exists(valgrind))
     GTEST_SKIP() << "needs valgrind";
-  Program started({valgrind, "-q", STRANGER, "work"});
-  auto output = started.rest();
-  EXPECT_NE(output.find("good\n"), std::string::npos) << output;
-  EXPECT_EQ(started.wait(), 0);
+  for (auto* program : {"work", "static"}) {
+    Program started({valgrind, "-q", "--error-exitcode=9", STRANGER, program});
+    auto output = started.rest();
+    EXPECT_NE(output.find("good\n"), std::string::npos) << program << '\n' << output;
+    EXPECT_EQ(started.wait(), 0) << program << '\n' << output;
+  }
 }
 #endif
 
