@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/log.hpp"
 #include "fiber/error.hpp"
 
 namespace fiber::rl::vec {
@@ -12,7 +13,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int losses_in_a_row = 5;
-constexpr int tries = 3; // Of an order at which an environment hangs.
+constexpr int tries = 3; // Of an order at which an environment hangs, or its job dies.
 constexpr int hangs_in_a_row = 2 * tries;
 constexpr int failed_starts = 30; // With the supervisor's waits, half a minute or more.
 constexpr std::chrono::seconds between_checks{1};
@@ -89,14 +90,25 @@ void LossGuard::hung(const detail::Hang& hang, std::span<const int> orders) {
 
 void LossGuard::blame(std::size_t job, std::span<const int> orders,
                       const std::string& reason) {
+  const bool gives_up =
+    desk_.options.replay && desk_.options.on_error == OnError::new_episode;
+  std::size_t given_up = 0;
   for (const int id : orders) {
     auto& env = envs_[static_cast<std::size_t>(id)];
-    if (!std::exchange(env.spared, false) && ++env.losses >= loss_limits::losses_in_a_row)
-      throw Error(name(job) + " was lost " +
-                  std::to_string(loss_limits::losses_in_a_row) +
+    if (std::exchange(env.spared, false))
+      continue;
+    if (++env.losses >= loss_limits::losses_in_a_row)
+      throw Error(name(job) + " was lost " + std::to_string(env.losses) +
                   " times in a row while environment " + std::to_string(id) +
                   " was to be stepped, the last time: " + reason);
+    if (gives_up && env.losses == loss_limits::tries) {
+      desk_.book.give_up(id, false);
+      ++given_up;
+    }
   }
+  if (given_up > 0)
+    log().warn("{} was lost {} times in a row: {} of its episodes are given up",
+               name(job), loss_limits::tries, given_up);
 }
 
 void LossGuard::check_starts() {

@@ -23,8 +23,9 @@ public:
 
   /// A job was lost that had these orders. If the job ended because an environment hung,
   /// only that one is to blame, and its episode is given up if it hung several times or
-  /// is not to be retraced. Throws Error, which gives the reason, if an environment to
-  /// blame has lost its job several times in a row.
+  /// is not to be retraced. With OnError::new_episode, the episodes of all orders of a
+  /// job that is lost repeatedly are given up. Throws Error, which gives the reason, if
+  /// an environment to blame has lost its job several times in a row.
   void lost(std::size_t job, std::span<const int> orders, const std::string& reason);
   /// An environment gave a row that was not lost.
   void gave_row(int id) { envs_[static_cast<std::size_t>(id)] = {}; }

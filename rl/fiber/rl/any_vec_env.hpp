@@ -45,6 +45,9 @@ enum class OnError {
   /// Errors are counted: see AnyVecEnv::errors(). At the 10th error of one environment in
   /// a row, without a step that ended well in between, the call throws as with `stop`. A
   /// call of AnyVecEnv::reset() for the environment begins a new count.
+  ///
+  /// With VecEnvOptions::replay, the episodes of a job that is lost three times in a row
+  /// end in the same way, because an environment may end its process at each try.
   new_episode
 };
 

@@ -181,11 +181,37 @@ TEST_F(VecEnvLoss, of_all_jobs_with_the_session_is_told) {
   }
 }
 
+TEST_F(VecEnvLoss, at_each_try_of_a_step_gives_the_episode_up_if_errors_do) {
+  open();
+  for (const auto way : job_ways) {
+    auto envs = vec_env<Puppet>(
+      {.envs = 4, .jobs = 2, .seed = 8, .replay = true, .on_error = OnError::new_episode},
+      way);
+    envs.reset();
+    envs.step(Floats(4));
+    const auto* batch = &envs.step(Floats{0, 0, Puppet::die, 0});
+    EXPECT_EQ(envs.jobs_lost(), 3U);
+    for (const std::size_t i : {0, 1}) {
+      EXPECT_EQ(batch->valid[i], 1);
+      EXPECT_EQ(batch->episode_length(i), 2);
+    }
+    for (const std::size_t i : {2, 3}) {
+      EXPECT_EQ(batch->valid[i], 0);
+      EXPECT_EQ(batch->truncated[i], 1);
+      EXPECT_EQ(batch->observation(i)[1], shown_seed(8, i, 1));
+    }
+    batch = &envs.step(Floats(4));
+    for (std::size_t i = 0; i < 4; ++i)
+      EXPECT_EQ(batch->valid[i], 1);
+  }
+}
+
 TEST_F(VecEnvLoss, again_and_again_is_an_error_with_the_reason) {
   open();
   for (const auto way : job_ways) {
     for (const bool replay : {false, true}) {
-      auto envs = vec_env<Puppet>({.envs = 2, .jobs = 2, .replay = replay}, way);
+      auto envs = vec_env<Puppet>(
+        {.envs = 2, .jobs = 2, .replay = replay, .on_error = OnError::new_episode}, way);
       envs.reset();
       std::string text;
       try {
