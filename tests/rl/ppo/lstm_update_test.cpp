@@ -90,6 +90,7 @@ struct Rollout {
             values,
             advantages,
             returns,
+            {}, // No masks.
             {environments, new_episodes, memory, spec.memory_size()}};
   }
 };

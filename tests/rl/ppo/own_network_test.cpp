@@ -251,7 +251,7 @@ std::string refusal(std::shared_ptr<Network> network,
 TEST(PpoTrainerTest, a_network_that_cannot_be_trained_is_an_error_that_says_why) {
   EXPECT_EQ(refusal(std::make_shared<Module>(4, 5, false)),
             "the network's policy has the shape [2, 5] for 2 observations; it must be "
-            "[2, 2], a logit for each action");
+            "[2, 2], a logit for each choice of an action");
   EXPECT_EQ(
     refusal(std::make_shared<Module>(3, 1, false), "pendulum"),
     "the network's log_std has the shape [] for 2 observations; it must be [1] or "
