@@ -18,7 +18,8 @@ namespace fiber::rl {
 ///   is not finite;
 /// - the sizes of named parts do not add up to that of an observation;
 /// - it has two kinds of actions, or a mask of continuous ones;
-/// - mask() writes beyond its span, does not write all of it, writes a number other than 0
+/// - mask() writes beyond its span, does not write all of it, writes a number other than
+/// 0
 ///   and 1, or forbids each choice of a component;
 /// - a reward is not finite.
 ///
