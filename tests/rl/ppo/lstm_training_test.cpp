@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promise: PPO learns with an LSTM what an agent without memory can't, goes on from a
+// Promise: PPO learns with an LSTM what an agent without memory can't, continues from a
 // checkpoint as if nothing had happened, and refuses what it can't do.
 #include <algorithm>
 #include <array>
