@@ -22,6 +22,7 @@
 #include "fiber/rl/ppo_trainer.hpp"
 #include "rl/ppo/learner.hpp"
 #include "rl/ppo/network.hpp"
+#include "tests/rl/ppo/wave.hpp"
 
 namespace own_network {
 namespace {
@@ -87,6 +88,8 @@ std::filesystem::path scratch(const std::string& name) {
          (name + '-' + std::to_string(::getpid()));
 }
 
+using fiber::rl::ppo::tests::wave;
+
 class OwnNetworkTest : public testing::TestWithParam<const char*> {};
 
 /// Rows to learn from.
@@ -98,12 +101,6 @@ struct Rollout {
       std::ranges::fill(actions, 1.0F);
     for (std::size_t i = 0; i < masks.size(); ++i)
       masks[i] = i % 2; // Allows action 1.
-  }
-  static std::vector<float> wave(std::size_t count, double phase) {
-    std::vector<float> numbers(count);
-    for (std::size_t i = 0; i < count; ++i)
-      numbers[i] = static_cast<float>(std::sin(0.7 * static_cast<double>(i) + phase));
-    return numbers;
   }
   fiber::rl::ppo::Samples samples() const {
     return {observations, actions, log_probabilities, values, advantages, returns, masks};
