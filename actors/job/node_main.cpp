@@ -35,6 +35,7 @@
 #include "base/failure.hpp"
 #include "base/forked_child.hpp"
 #include "base/freed_memory.hpp"
+#include "base/harmless_signal.hpp"
 #include "base/log.hpp"
 #include "fiber/detail/caf/scheduler.hpp"
 #include "wire/error.hpp"
@@ -105,7 +106,9 @@ public:
     : LinkToActor(system, std::move(node)), link_(std::move(link)), log_(std::move(log)) {
   }
 
+  // The reader of stderr may be gone as well, and the children are still to be ended.
   void on_silence() override {
+    make_harmless(SIGPIPE);
     end_process_within(final_flush_limit, exit_lease, Children::end);
     log_->link_over();
     log().warn("nothing heard from the driver for the whole lease; this job ends");
@@ -116,6 +119,7 @@ public:
     exit_with_children(exit_lease);
   }
   void on_closed(const wire::LinkEnd& end) override {
+    make_harmless(SIGPIPE);
     end_process_within(stream_flush_limit, exit_orphan, Children::end);
     log().debug("the driver is gone: {}", end.reason);
     report_lost_driver(end.reason);

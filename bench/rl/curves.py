@@ -71,7 +71,8 @@ def script(panels, out):
         found = band(paths)
         lines = "\n".join(" ".join(f"{number:.6g}" for number in row) for row in found)
         text += f"$data{index} << EOD\n{lines}\nEOD\n"
-        text += f"set title '{title}, {len(paths)} seeds' noenhanced\nset xtics {found[-1][0] / 4:.1g}\n"
+        quoted = title.replace("'", "''")
+        text += f"set title '{quoted}, {len(paths)} seeds' noenhanced\nset xtics {found[-1][0] / 4:.1g}\n"
         if published:
             text += (f"set arrow 1 from graph 0, first {published} to graph 1, first {published} nohead dashtype '-' "
                      "linecolor '#888888'\n")
@@ -86,7 +87,7 @@ def main():
     parser.add_argument("panels", nargs="+", metavar="TITLE=PATTERN[:MEAN]")
     parser.add_argument("--out", type=Path, required=True, help="an SVG")
     options = parser.parse_args()
-    drawn = subprocess.run(["gnuplot"], input=script([panel(text) for text in options.panels], options.out), text=True,
+    drawn = subprocess.run(["gnuplot", "-d", "-"], input=script([panel(text) for text in options.panels], options.out), text=True,
                            check=False)
     return drawn.returncode
 

@@ -99,7 +99,7 @@ int endless(std::uint64_t steps) {
   const std::vector<int> actions(envs, 1);
   all.reset();
   double before = 0;
-  // What is kept for replay has its full size after 100,000 steps of each environment.
+  // The histories for replay stop growing after 100,000 steps of each environment.
   const auto warm = all.options().history_limit * envs * 2;
   for (std::uint64_t step = 0; step < steps + warm; step += envs) {
     if (step == warm)

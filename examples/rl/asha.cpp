@@ -36,17 +36,22 @@ struct Trained {
   }
 };
 
-/// A task: goes on from `checkpoint`, unless it is empty, until so many steps are made.
+/// A task: continues from `checkpoint`, unless it is empty, until so many steps are made.
 Trained train(const PpoOptions& options, std::uint64_t steps,
               const std::string& checkpoint) {
   fiber::rl::PpoTrainer trainer(options);
   if (!checkpoint.empty())
     trainer.restore(checkpoint);
+  const Trained worst{-std::numeric_limits<double>::infinity()};
   try {
-    trainer.run([&](const fiber::rl::PpoUpdate& made) { return made.steps < steps; });
+    if (trainer.last_update().steps < steps)
+      trainer.run([&](const fiber::rl::PpoUpdate& made) { return made.steps < steps; });
     return {trainer.evaluate({.episodes = episodes}).mean_return(), trainer.checkpoint()};
-  } catch (const std::runtime_error&) { // A loss became infinite: this learns too fast.
-    return {std::numeric_limits<double>::lowest()};
+  } catch (const std::domain_error&) { // A number is not finite: this learns too fast.
+    return worst;
+  } catch (const std::runtime_error& error) { // A loss is infinite, or a step threw.
+    std::fprintf(stderr, "%s\n", error.what());
+    return worst;
   }
 }
 
@@ -131,7 +136,8 @@ std::vector<std::string> run(Asha& search, const Settings& settings) {
     const auto ended = fiber::wait(results, 1, std::chrono::hours::max()).at(0);
     auto trained = results[ended].get();
     search.add(jobs[ended], trained.score);
-    checkpoints[jobs[ended].configuration] = std::move(trained.checkpoint);
+    if (!trained.checkpoint.empty())
+      checkpoints[jobs[ended].configuration] = std::move(trained.checkpoint);
     std::swap(jobs[ended], jobs.back());
     std::swap(results[ended], results.back());
     jobs.pop_back();
@@ -150,6 +156,8 @@ void tune(const Settings& settings) {
                 tried[0].score, tried[tried.size() / 2].score);
   }
   const auto winner = search.tried(rungs - 1).at(0).configuration;
+  if (checkpoints[winner].empty())
+    throw std::runtime_error("all configurations have failed");
   const auto best = settings.drawn(winner);
   fiber::rl::PpoTrainer trainer(best);
   trainer.restore(checkpoints[winner]);

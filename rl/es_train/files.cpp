@@ -135,8 +135,7 @@ void save_policy(const fs::path& path, const SavedPolicy& policy) {
   if (spaces.actions > 0)
     content += "\nactions " + masked + "discrete " + text(spaces.actions);
   else if (spaces.discrete())
-    content += "\nactions " + masked + "multi-discrete" +
-               listed(spaces.action_counts);
+    content += "\nactions " + masked + "multi-discrete" + listed(spaces.action_counts);
   else
     content += "\nactions continuous " + text(spaces.action_low.size()) +
                pairs(spaces.action_low, spaces.action_high);

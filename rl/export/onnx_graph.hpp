@@ -34,7 +34,8 @@ public:
   std::string constant(const std::string& name, const Shape& shape,
                        std::span<const float> numbers);
   /// The same of whole numbers, in one dimension.
-  std::string constant(const std::string& name, const std::vector<std::uint64_t>& numbers);
+  std::string constant(const std::string& name,
+                       const std::vector<std::uint64_t>& numbers);
   /// Adds a node with one output and returns the output's name.
   std::string node(const std::string& operation, const std::vector<std::string>& inputs,
                    const std::string& output,

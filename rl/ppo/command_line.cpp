@@ -45,10 +45,11 @@ void add_ways_to_play(CLI::App& app, Settings& settings) {
     ->check(CLI::Range(0.0, 1e6));
   auto* asynchronous =
     app
-      .add_flag("--asynchronous", settings.asynchronous,
-                "Actors play by the newest policy and wait for nobody; V-trace corrects "
-                "for its age. For environments that are slow or many. Neither a run nor "
-                "--resume repeats byte for byte")
+      .add_flag(
+        "--asynchronous", settings.asynchronous,
+        "Actors play by the newest policy and wait for no update; V-trace corrects "
+        "for its age. For environments that are slow or many. Neither a run nor "
+        "--resume repeats byte for byte")
       ->excludes(jobs);
   auto* overlap =
     app
@@ -107,7 +108,7 @@ void add_hyperparameters(CLI::App& app, PpoOptions& s) {
   add("--lstm", s.lstm,
       "Units of an LSTM after the hidden layers: the policy remembers its episode. "
       "--minibatch is rounded up to whole environments. 0: none. Not for images, and not "
-      "with --asynchronous");
+      "with --asynchronous or --overlap");
   add("--minibatch", s.minibatch, "Samples a step of Adam");
   add("--epochs", s.epochs, "How often an update sees each sample");
   add("--gamma", s.gamma, "Discount");

@@ -37,24 +37,31 @@ std::string EnvFailures::describe() const {
 
 std::size_t keep_valid_rows(std::span<const std::uint8_t> valid,
                             std::initializer_list<std::vector<float>*> columns,
+                            std::vector<std::uint8_t>& masks,
                             const EnvFailures& failures) {
   const auto offset = [](std::size_t at) { return static_cast<std::ptrdiff_t>(at); };
   std::size_t kept = 0;
   for (std::size_t row = 0; row < valid.size(); ++row) {
     if (valid[row] == 0)
       continue;
-    if (kept < row)
-      for (auto* column : columns) {
-        const auto width = column->size() / valid.size();
-        std::copy_n(column->begin() + offset(row * width), width,
-                    column->begin() + offset(kept * width));
-      }
+    if (kept < row) {
+      const auto move = [&](auto& column) {
+        const auto width = column.size() / valid.size();
+        std::copy_n(column.begin() + offset(row * width), width,
+                    column.begin() + offset(kept * width));
+      };
+      for (auto* column : columns)
+        move(*column);
+      move(masks);
+    }
     ++kept;
   }
+  const auto why = failures.describe();
   if (kept < 2)
     throw std::runtime_error("of the " + std::to_string(valid.size()) +
                              " rows of a rollout " + std::to_string(kept) +
-                             " are valid, and learning needs 2; " + failures.describe());
+                             " are valid, and learning needs 2" +
+                             (why.empty() ? "" : "; ") + why);
   return kept;
 }
 

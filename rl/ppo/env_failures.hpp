@@ -32,11 +32,13 @@ struct EnvFailures {
   }
 };
 
-/// Moves the rows that are valid to the front of each of `columns`, which have as many
-/// rows as `valid`. Returns the number of valid rows. Throws std::runtime_error, which
-/// names `failures`, if they are fewer than the 2 that learning needs.
+/// Moves the rows that are valid to the front of each of `columns` and of `masks`, which
+/// have as many rows as `valid`; `masks` may be empty. Returns the number of valid rows.
+/// Throws std::runtime_error, which names `failures`, if they are fewer than the 2 that
+/// learning needs.
 std::size_t keep_valid_rows(std::span<const std::uint8_t> valid,
                             std::initializer_list<std::vector<float>*> columns,
+                            std::vector<std::uint8_t>& masks,
                             const EnvFailures& failures);
 
 } // namespace fiber::rl::ppo

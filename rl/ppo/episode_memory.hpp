@@ -18,10 +18,10 @@ public:
   EpisodeMemory(std::size_t envs, std::size_t size)
     : envs_(envs), size_(size), now_(envs * size), ended_(envs) {}
 
-  /// What is remembered of all environments now, of one after another.
+  /// The present memory of all environments, one after another.
   std::span<float> now() { return now_; }
   std::span<const float> now() const { return now_; }
-  /// What is remembered of one environment now.
+  /// The present memory of one environment.
   std::span<float> of(std::size_t env) { return now().subspan(env * size_, size_); }
 
   void begin_rollout();
@@ -29,7 +29,7 @@ public:
   void begin_step();
   /// The episode of an environment has ended in this step.
   void end_episode(std::size_t env);
-  /// Of the rows that are valid, which are time-major.
+  /// Returns the sequences of the valid rows. `valid` is time-major.
   Sequences sequences(std::span<const std::uint8_t> valid);
 
   /// Where it is between two rollouts. Throws std::invalid_argument for a memory of

@@ -130,15 +130,15 @@ public:
     check(samples, spaces_);
     // Detail 36: minibatches of a recurrent policy are of whole environments.
     const bool recurrent = samples.sequences.memory_size > 0;
-    const auto n =
-      recurrent ? samples.sequences.size() : std::min(samples.size(), at_most);
+    const auto available = recurrent ? samples.sequences.size() : samples.size();
+    const auto n = recurrent ? available : std::min(available, at_most);
     const auto most =
       std::min(n, recurrent ? sequences_a_minibatch() : options_.minibatch);
     Minibatch minibatch;
     Losses sum;
     bool stopped = false;
     for (int epoch = 0; epoch < options_.epochs && !stopped; ++epoch) {
-      const auto order = shuffled(samples.size(), static_cast<std::uint64_t>(epoch));
+      const auto order = shuffled(available, static_cast<std::uint64_t>(epoch));
       for (std::size_t at = 0; at < n && !stopped; at += most) {
         // Detail 6: minibatches of a shuffled rollout. A last one of a single row has no
         // deviation to divide by and is left out.
@@ -269,11 +269,6 @@ Learner::Learner(const PolicySpec& spec, std::span<const float> parameters,
     throw std::invalid_argument("the network " + spec.describe() + " has " +
                                 std::to_string(spec.parameter_count()) +
                                 " parameters, not " + std::to_string(parameters.size()));
-  if (!spec.convolution && options.device != "cpu")
-    throw std::invalid_argument(
-      "device " + options.device + ": the network " + spec.describe() +
-      " is trained on the CPU by Eigen, which is faster for networks that small. Leave "
-      "device at cpu, or learn from images or with a network of your own");
   auto networks = spec.convolution ? torch().of_spec(spec, parameters, options)
                                    : gradient_on_eigen(spec, parameters, options);
   impl_ = std::make_unique<Impl>(spec.spaces, std::move(networks), options, seed);

@@ -33,8 +33,9 @@ LayerBiases memory_biases(std::span<float> all, const LstmPlace& place) {
 } // namespace lstm_columns
 } // namespace
 
-/// What is there before the rows of a step, which begin at column `begin`; those of the
-/// step before begin at `before`.
+/// Writes the memory that precedes each row of a step into outputs_before_ and
+/// cells_before_. The rows of this step begin at column `begin`, those of the previous
+/// step at `before`.
 void LstmGradient::remember(const PackedSequences& sequences, std::size_t step,
                             Eigen::Index begin, Eigen::Index before) {
   using namespace lstm_columns;

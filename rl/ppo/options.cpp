@@ -85,7 +85,7 @@ PpoOptions defaults_by_name(const std::string& environment) {
   }
   if (is("pendulum_no_velocity"))
     return recurrent(
-      annealed(1e-3, 0.2, settings(300'000, 16, 64, 0.9, 0.95, {128, 10})));
+      annealed(1e-3, 0.2, settings(300'000, 16, 128, 0.95, 0.95, {256, 10})));
   if (is("acrobot"))
     return normalised(settings(1'000'000, 16, 256, 0.99, 0.94, {64, 4}));
   if (is("pendulum")) {
@@ -104,7 +104,7 @@ PpoOptions defaults_by_name(const std::string& environment) {
   if (is("bipedal_walker") || is("bipedal_walker_hardcore"))
     return normalised(settings(5'000'000, 32, 2048, 0.999, 0.95, {64, 10}));
   if (is("knights_tour")) {
-    auto result = settings(1'000'000, 16, 128, 0.99, 0.95, {256, 4});
+    auto result = settings(300'000, 16, 128, 0.99, 0.95, {256, 4});
     result.learning_rate = 1e-3;
     result.anneal_learning_rate = true;
     return result;
@@ -186,8 +186,7 @@ void PpoOptions::check() const {
     "overlap is not for actors, which play while the learner learns anyway, nor for "
     "learners");
   require(lstm == 0 || (actors == 0 && !overlap),
-          "actors, and a rollout that overlaps with learning, are played by policies "
-          "without memory: lstm must be 0, not " +
+          "with actors and with overlap, policies have no memory: lstm must be 0, not " +
             std::to_string(lstm) + "; use jobs or learners for a recurrent policy");
   require(lstm == 0 || learners == 1 || on_error == OnError::stop,
           "on_error must be stop if several learners train a recurrent policy, because "
@@ -210,6 +209,11 @@ PolicySpec PpoOptions::policy_spec(const Spaces& spaces) const {
     spec.activation = *activation;
   spec.lstm = lstm;
   spec.check();
+  if (!spec.convolution && device != "cpu")
+    throw std::invalid_argument(
+      "device " + device + ": the network " + spec.describe() +
+      " is trained on the CPU by Eigen, which is faster for networks that small. Leave "
+      "device at cpu, or learn from images or with a network of your own");
   return spec;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rl/ppo/overlapped.hpp"
 
+#include <exception>
 #include <utility>
 
 namespace fiber::rl::ppo {
@@ -48,10 +49,17 @@ OverlappedTraining::OverlappedTraining(const PpoOptions& options)
 
 const PpoUpdate& OverlappedTraining::update() {
   const auto started = Clock::now();
+  if (failed_)
+    std::rethrow_exception(failed_);
   if (!next_.valid())
     begin_next();
   batch_.clear();
-  batch_.add(next_.get());
+  try {
+    batch_.add(next_.get());
+  } catch (...) {
+    failed_ = std::current_exception();
+    throw;
+  }
   auto waited = seconds_since(started);
   const overlap::Join join(next_);
   if (has_steps_for(2))
@@ -78,24 +86,22 @@ void OverlappedTraining::play_next() {
   next_ = std::async(std::launch::async, [this] { return player_.play(); });
 }
 
-void OverlappedTraining::save(const std::filesystem::path& path) const {
-  save_state(path, label(overlap::kind, 1),
-             State{batch_.state(), learner_.state(), progress_, start_});
+std::string OverlappedTraining::checkpoint() const {
+  return pack_state(label(overlap::kind, 1),
+                    State{batch_.state(), learner_.state(), progress_, start_});
 }
 
-bool OverlappedTraining::load(const std::filesystem::path& path) {
-  auto state = load_state<State>(path, label(overlap::kind, 1));
-  if (!state)
-    return false;
-  batch_.go_on_from(state->statistics);
-  learner_.go_on_from(state->learner);
-  progress_ = std::move(state->progress);
-  start_ = std::move(state->next);
+void OverlappedTraining::restore(const std::filesystem::path& name,
+                                 std::string_view checkpoint) {
+  auto state = unpack_state<State>(name, checkpoint, label(overlap::kind, 1));
+  batch_.go_on_from(state.statistics);
+  learner_.go_on_from(state.learner);
+  progress_ = std::move(state.progress);
+  start_ = std::move(state.next);
   if (!start_.parameters.empty() && !done()) {
     player_.go_on_from(start_.player);
     play_next();
   }
-  return true;
 }
 
 } // namespace fiber::rl::ppo

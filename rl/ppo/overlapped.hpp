@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <future>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rl/ppo/off_policy.hpp"
@@ -15,7 +17,8 @@ namespace fiber::rl::ppo {
 /// A training that learns from a rollout while a second thread plays the next one, by the
 /// policy before the update. V-trace corrects for its age of one update.
 ///
-/// An update ends when both threads have ended, so nothing is in flight between updates.
+/// An update ends when both threads have ended. So nothing is in flight between updates,
+/// except for the rollout that restore() plays again.
 /// The result follows from the options, as that of Training.
 class OverlappedTraining final : public OffPolicyTraining {
 public:
@@ -26,8 +29,8 @@ public:
   const PpoUpdate& update() override;
   std::string summary() const override { return batch_.failures().describe(); }
 
-  void save(const std::filesystem::path& path) const override;
-  bool load(const std::filesystem::path& path) override;
+  std::string checkpoint() const override;
+  void restore(const std::filesystem::path& name, std::string_view checkpoint) override;
 
 private:
   /// What decides a rollout. Empty before the first.
@@ -41,7 +44,7 @@ private:
       archive& player& version& parameters& observations;
     }
   };
-  /// A checkpoint has no rows: load() plays the rollout again.
+  /// A checkpoint has no rows: restore() plays the rollout again.
   struct State {
     TrajectoryBatch::State statistics = {};
     Learner::State learner = {};
@@ -57,7 +60,8 @@ private:
   void play_next();
 
   Player player_;
-  Start start_; ///< Of next_.
+  Start start_;               ///< Of next_.
+  std::exception_ptr failed_; ///< What a rollout threw: there is no next one.
   std::future<Trajectory> next_;
 };
 

@@ -126,7 +126,8 @@ private:
   static torch::Tensor masked(const torch::Tensor& logits,
                               std::span<const std::uint8_t> masks) {
     const auto possible = torch::from_blob(const_cast<std::uint8_t*>(masks.data()),
-                                           logits.sizes(), torch::kUInt8);
+                                           logits.sizes(), torch::kUInt8)
+                            .to(logits.device());
     return logits.masked_fill(possible == 0, -std::numeric_limits<float>::infinity());
   }
 

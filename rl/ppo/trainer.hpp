@@ -31,9 +31,9 @@ public:
   /// The text to print at the end of a run; may be empty.
   virtual std::string summary() const = 0;
 
-  /// All that is needed to go on, as the bytes of a file.
+  /// All that is needed to continue, as the bytes of a file.
   virtual std::string checkpoint() const = 0;
-  /// Goes on from what checkpoint() returned, before the first update. Throws
+  /// Continues from what checkpoint() returned, before the first update. Throws
   /// std::runtime_error, which begins with `name`, for bytes that are damaged, or of
   /// another kind of training, environment, network, seed, version or other options.
   virtual void restore(const std::filesystem::path& name,

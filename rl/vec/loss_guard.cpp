@@ -101,8 +101,8 @@ void LossGuard::blame(std::size_t job, std::span<const int> orders,
       throw Error(name(job) + " was lost " + std::to_string(env.losses) +
                   " times in a row while environment " + std::to_string(id) +
                   " was to be stepped, the last time: " + reason);
-    if (gives_up && env.losses == loss_limits::tries) {
-      desk_.book.give_up(id, false);
+    if (gives_up && env.losses >= loss_limits::tries) {
+      desk_.book.give_up(id, env.losses > loss_limits::tries); // reset() may die as well.
       ++given_up;
     }
   }

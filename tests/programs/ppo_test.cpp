@@ -388,7 +388,7 @@ TEST_F(PpoTest, an_asynchronous_run_goes_on_from_its_checkpoint) {
 
 TEST_F(PpoTest, bad_options_of_asynchronous_runs_are_named) {
   auto recurrent = run(brief("bad", {"--asynchronous", "--lstm", "8"}), 1);
-  EXPECT_NE(recurrent.find("lstm must be 0 with actors, not 8; use jobs or learners"),
+  EXPECT_NE(recurrent.find("lstm must be 0, not 8; use jobs or learners"),
             std::string::npos)
     << recurrent;
   auto output = run(brief("bad", {"--asynchronous", "--actors", "9"}), 1);

@@ -311,6 +311,8 @@ public:
   }
   void observe(std::span<float> out) const override { environment_.observe(out); }
   void mask(std::span<std::uint8_t> out) const override {
+    if (out.empty())
+      return; // Actions are not masked, even if there is a mask().
     if constexpr (Masking<E>)
       environment_.mask(out);
     else

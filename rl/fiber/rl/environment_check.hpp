@@ -16,6 +16,11 @@ namespace fiber::rl {
 ///   above the upper one;
 /// - observe() writes beyond its span, does not write all of it, or writes a number that
 ///   is not finite;
+/// - the sizes of named parts do not add up to that of an observation;
+/// - it has two kinds of actions, or a mask of continuous ones;
+/// - mask() writes beyond its span, does not write all of it, writes a number other than
+/// 0
+///   and 1, or forbids each choice of a component;
 /// - a reward is not finite.
 ///
 /// What the environment throws becomes a std::runtime_error that also names the step. If

@@ -35,9 +35,10 @@ namespace fiber::rl {
 ///
 /// A graph of a recurrent policy makes one step, and has besides:
 ///
-///   inputs "hidden", "cell":            float {batch, units}, 0 at the begin of an
-///   episode outputs "next_hidden", "next_cell": float {batch, units}, the inputs of the
-///   next step
+///   inputs "hidden", "cell":
+///                         float {batch, units}, 0 at the start of an episode
+///   outputs "next_hidden", "next_cell":
+///                         float {batch, units}, the inputs of the next step
 ///
 /// The metadata has the keys "environment" and "network" (PolicySpec::describe()). The
 /// value function and the standard deviations are not in the file. Throws
@@ -83,7 +84,8 @@ void save_safetensors(const std::filesystem::path& path, const SavedPolicy& poli
 ///
 ///   static inline void NAME_act(const float* observation, float* memory, float* action);
 ///
-/// It has NAME_memory_size numbers, which the caller sets to 0 before an episode.
+/// It has NAME_memory_size numbers, which the caller sets to 0 before an episode. With
+/// masks, `mask` comes before `memory`.
 ///
 /// `name` is an identifier of C. Without one, the name is that of the file without its
 /// ending, where "_" stands for what is no letter or digit. Throws std::invalid_argument

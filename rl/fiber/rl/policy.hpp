@@ -113,7 +113,7 @@ struct PolicyContext {
   /// Spaces::masked only: which actions are possible, see Batch::masks.
   std::span<const std::uint8_t> masks = {};
   /// A recurrent policy only: what it remembers of each row's episode,
-  /// PolicySpec::memory_size() floats for each. At the begin of an episode they are 0.
+  /// PolicySpec::memory_size() floats for each. At the start of an episode they are 0.
   std::span<float> memory = {};
 };
 

@@ -34,7 +34,8 @@ struct PpoOptions {
   /// Play the next rollout in a second thread while this thread learns from the last one,
   /// by the policy before the update. V-trace corrects for its age (Espeholt et al.
   /// 2018). Runs repeat byte for byte. Environments that only the thread that made them
-  /// may call need `jobs`. Not with actors, learners or a network of your own.
+  /// may call need `jobs`. Not with actors, learners, `lstm` or a network of
+  /// your own.
   bool overlap = false;
 
   /// As in VecEnvOptions. Only `jobs` can have a time limit for steps. Rows that are not
@@ -64,9 +65,9 @@ struct PpoOptions {
   /// they repeat byte for byte.
   std::string device = "cpu";
   /// Above 0: the policy is recurrent, with so many units in each LSTM
-  /// (PolicySpec::lstm). It needs observations that are no images, and `actors` 0.
-  /// Minibatches are of whole environments then: `minibatch` is rounded up to a multiple
-  /// of `rollout`.
+  /// (PolicySpec::lstm). It needs observations that are no images, `actors` 0, no
+  /// `overlap`, and with several learners OnError::stop. Minibatches are of whole
+  /// environments then: `minibatch` is rounded up to a multiple of `rollout`.
   std::size_t lstm = 0;
 
   // -- Updates --
@@ -83,8 +84,8 @@ struct PpoOptions {
   bool normalise_advantages = true;
   bool clip_values = false;
 
-  /// All settings but the environment, the seed, the networks and where environments are
-  /// played, in one line. Trainings for which all of these are equal learn the same.
+  /// The settings of rollouts and updates, in one line: all but the environment, the
+  /// seed, the networks, and where environments are played and networks trained.
   std::string describe() const;
   /// Throws std::invalid_argument for options that make no sense, and says which would.
   void check() const;

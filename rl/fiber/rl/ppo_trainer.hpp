@@ -59,10 +59,11 @@ struct PpoUpdate {
 ///
 /// The options decide the result. The number of jobs does not change the result, and
 /// neither does the loss of jobs. A training that continues from a checkpoint ends with
-/// the same result. There are four exceptions: `actors`; a step_timeout, because the
-/// clock decides which episodes are given up; episodes of more than 100,000 steps, which
-/// can't be retraced (see VecEnvOptions::history_limit); a network of your own that draws
-/// random numbers, such as one with dropout.
+/// the same result. There are six exceptions: `actors`; a step_timeout, because the clock
+/// decides which episodes are given up; OnError::new_episode, if a job is lost three
+/// times in a row; episodes of more than 100,000 steps, which can't be retraced (see
+/// VecEnvOptions::history_limit); a network of your own that draws random numbers, such
+/// as one with dropout; a GPU.
 ///
 /// run_ppo() is made of this class. Link with fiber::ppo, and with fiber::ppo_torch to
 /// learn from images or to train a network of your own.
@@ -76,8 +77,9 @@ public:
   explicit PpoTrainer(const PpoOptions& options);
   /// Trains a network of your own: see ppo_network() (fiber/rl/ppo_network.hpp). It is
   /// inferred and trained in this process; environments may be played in `jobs`. Throws
-  /// std::invalid_argument, too, for `overlap`, `actors`, `learners`, `hidden` or
-  /// `activation`, and for a network with outputs of other shapes than the environment's.
+  /// std::invalid_argument also for `overlap`, `actors`, `learners`, `hidden`,
+  /// `activation` or `lstm`, and for a network with outputs of other shapes than the
+  /// environment's.
   PpoTrainer(const PpoOptions& options, std::shared_ptr<PpoNetwork> network);
   ~PpoTrainer();
   PpoTrainer(PpoTrainer&&) noexcept;

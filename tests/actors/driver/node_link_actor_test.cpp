@@ -13,6 +13,8 @@
 
 #include "actors/core/exit.hpp"
 #include "actors/driver/backend_actor.hpp"
+#include "actors/pool/running_table.hpp"
+#include "actors/protocol/job_ledger.hpp"
 #include "actors/protocol/link_to_actor.hpp"
 #include "backends/output/crash_line.hpp"
 #include "tests/actors/fake_link.hpp"
@@ -107,7 +109,7 @@ TEST_F(NodeLinkTest, a_job_that_ended_by_exit_code_without_its_link_says_so) {
 
 TEST_F(NodeLinkTest,
        a_local_job_that_is_killed_since_it_ran_on_without_its_link_is_told) {
-  page = backends::SharedPage::create(4096);
+  page = backends::SharedPage::create(SlotProgress::stride + JobLedger::bytes);
   start();
   link_closes();
   pass(3s);

@@ -75,8 +75,9 @@ TEST_F(FilesTest, a_policy_for_masked_or_multi_discrete_actions_reads_back) {
       Spaces spaces{.observation_shape = {1}, .action_counts = counts, .masked = masked};
       if (counts.empty())
         spaces.actions = 5;
-      SavedPolicy policy = {
-        .environment = "x", .policy = evolved_policy(spaces, {}), .normaliser = {}};
+      SavedPolicy policy;
+      policy.environment = "x";
+      policy.policy = evolved_policy(spaces, {});
       policy.parameters.resize(evolved_parameter_count(policy.policy));
       save_policy(path, policy);
       EXPECT_EQ(load_policy(path).policy, policy.policy) << content();

@@ -16,19 +16,13 @@
 
 #include "fiber/detail/classic_locale.hpp"
 #include "fiber/rl/policy.hpp"
+#include "tests/rl/ppo/wave.hpp"
 
 namespace {
 
 constexpr std::size_t rows = 48;
 
-/// As in record_ppo_update.py.
-std::vector<float> wave(std::size_t count, double phase, double size) {
-  std::vector<float> numbers(count);
-  for (std::size_t i = 0; i < count; ++i)
-    numbers[i] =
-      static_cast<float>(size * std::sin(0.7 * static_cast<double>(i) + phase));
-  return numbers;
-}
+using fiber::rl::ppo::tests::wave;
 
 fiber::rl::PolicySpec spec_of(std::vector<std::size_t> shape, int actions,
                               std::size_t action_size) {

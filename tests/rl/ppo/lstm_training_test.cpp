@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promise: PPO learns with an LSTM what an agent without memory can't, goes on from a
+// Promise: PPO learns with an LSTM what an agent without memory can't, continues from a
 // checkpoint as if nothing had happened, and refuses what it can't do.
 #include <algorithm>
 #include <array>
@@ -135,7 +135,7 @@ public:
                                       const fiber::rl::PolicyContext& context) override {
     for (std::size_t row = 0; row < observations.size(); ++row)
       EXPECT_EQ(is_zero(context.memory.subspan(row * size_, size_)),
-                observations[row] == 0);
+                observations[row] == 1);
     return policy_.sample(observations, key, context);
   }
   std::span<const float> values(std::span<const float> observations,
@@ -157,7 +157,7 @@ private:
 };
 
 /// Counts to 5 in each episode, which is cut off there; environment and episode decide
-/// whether a step throws.
+/// whether a step throws. Begins with 1: an LSTM without biases remembers nothing of 0.
 struct Failing {
   using Action = int;
   static constexpr int actions = 2;
@@ -171,7 +171,9 @@ struct Failing {
       throw std::runtime_error("broken");
     return {.reward = 1, .truncated = step_ == 5};
   }
-  void observe(std::span<float> out) const { out[0] = 0.1F * static_cast<float>(step_); }
+  void observe(std::span<float> out) const {
+    out[0] = 1 + 0.1F * static_cast<float>(step_);
+  }
 
 private:
   int step_ = 0, fails_at_ = 0;
@@ -198,13 +200,13 @@ TEST(LstmRolloutTest, memory_is_forgotten_where_an_episode_ends_and_nowhere_else
     ASSERT_EQ(samples.sequences.environments.size(), samples.size());
     EXPECT_FALSE(policy.at_ends.empty());
     EXPECT_TRUE(std::ranges::all_of(policy.at_ends, [](bool with) { return with; }));
-    // A row begins an episode where the environment shows 0.
+    // A row begins an episode where the environment shows 1.
     std::array<bool, 3> seen = {};
     for (std::size_t i = 0; i < samples.size(); ++i) {
       auto& before = seen[samples.sequences.environments[i]];
       const bool begins = samples.sequences.begins[i] == 1;
-      EXPECT_TRUE(!begins || samples.observations[i] == 0) << i;
-      EXPECT_TRUE(begins || !before || samples.observations[i] != 0) << i;
+      EXPECT_TRUE(!begins || samples.observations[i] == 1) << i;
+      EXPECT_TRUE(begins || !before || samples.observations[i] != 1) << i;
       before = true;
     }
   }

@@ -17,6 +17,7 @@
 #include "fiber/detail/classic_locale.hpp"
 #include "fiber/rl/policy.hpp"
 #include "rl/ppo/learner.hpp"
+#include "tests/rl/ppo/wave.hpp"
 
 namespace lstm_update {
 namespace {
@@ -33,13 +34,7 @@ const std::set<std::pair<std::size_t, std::size_t>> left_out = {{2, 1}, {5, 2}, 
                                                     begins = {
                                                       {3, 0}, {3, 1}, {5, 1}, {6, 1}};
 
-std::vector<float> wave(std::size_t count, double phase, double size) {
-  std::vector<float> numbers(count);
-  for (std::size_t i = 0; i < count; ++i)
-    numbers[i] =
-      static_cast<float>(size * std::sin(0.7 * static_cast<double>(i) + phase));
-  return numbers;
-}
+using fiber::rl::ppo::tests::wave;
 
 PolicySpec spec_of(const std::string& name) {
   PolicySpec spec{.spaces = {.observation_shape = {4}, .actions = 3}};
@@ -90,6 +85,7 @@ struct Rollout {
             values,
             advantages,
             returns,
+            {}, // No masks.
             {environments, new_episodes, memory, spec.memory_size()}};
   }
 };

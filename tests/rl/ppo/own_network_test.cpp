@@ -22,6 +22,7 @@
 #include "fiber/rl/ppo_trainer.hpp"
 #include "rl/ppo/learner.hpp"
 #include "rl/ppo/network.hpp"
+#include "tests/rl/ppo/wave.hpp"
 
 namespace own_network {
 namespace {
@@ -87,6 +88,8 @@ std::filesystem::path scratch(const std::string& name) {
          (name + '-' + std::to_string(::getpid()));
 }
 
+using fiber::rl::ppo::tests::wave;
+
 class OwnNetworkTest : public testing::TestWithParam<const char*> {};
 
 /// Rows to learn from.
@@ -98,12 +101,6 @@ struct Rollout {
       std::ranges::fill(actions, 1.0F);
     for (std::size_t i = 0; i < masks.size(); ++i)
       masks[i] = i % 2; // Allows action 1.
-  }
-  static std::vector<float> wave(std::size_t count, double phase) {
-    std::vector<float> numbers(count);
-    for (std::size_t i = 0; i < count; ++i)
-      numbers[i] = static_cast<float>(std::sin(0.7 * static_cast<double>(i) + phase));
-    return numbers;
   }
   fiber::rl::ppo::Samples samples() const {
     return {observations, actions, log_probabilities, values, advantages, returns, masks};
@@ -251,7 +248,7 @@ std::string refusal(std::shared_ptr<Network> network,
 TEST(PpoTrainerTest, a_network_that_cannot_be_trained_is_an_error_that_says_why) {
   EXPECT_EQ(refusal(std::make_shared<Module>(4, 5, false)),
             "the network's policy has the shape [2, 5] for 2 observations; it must be "
-            "[2, 2], a logit for each action");
+            "[2, 2], a logit for each choice of an action");
   EXPECT_EQ(
     refusal(std::make_shared<Module>(3, 1, false), "pendulum"),
     "the network's log_std has the shape [] for 2 observations; it must be [1] or "

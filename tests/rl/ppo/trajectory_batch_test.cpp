@@ -173,8 +173,10 @@ struct Failing {
   void observe(std::span<float> out) const { out[0] = static_cast<float>(steps); }
 };
 
+const bool failing_actor_registered =
+  (fiber::rl::register_environment<Failing>("failing_actor"), true);
+
 TEST(TrajectoryBatchTest, rows_that_are_not_valid_are_counted_and_left_out) {
-  fiber::rl::register_environment<Failing>("failing_actor");
   Share share("failing_actor", 25);
   share.actor.on_error = fiber::rl::OnError::new_episode;
   share.settings.normalise_observations = share.settings.normalise_rewards = true;

@@ -20,8 +20,6 @@ class VecEnvErrors : public e2e::SessionTest {};
 using Floats = std::vector<float>;
 using Ids = std::vector<int>;
 
-constexpr Way all_ways[] = {Way::here, Way::shared_memory, Way::messages};
-
 VecEnvOptions forgiving(bool replay = false) {
   return {
     .envs = 4, .jobs = 2, .seed = 8, .replay = replay, .on_error = OnError::new_episode};

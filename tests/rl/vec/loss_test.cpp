@@ -206,6 +206,31 @@ TEST_F(VecEnvLoss, at_each_try_of_a_step_gives_the_episode_up_if_errors_do) {
   }
 }
 
+/// Kills its process at the start of one episode.
+class Doomed : public Puppet {
+public:
+  void reset(std::uint64_t seed) {
+    if (seed == episode_seed(8, 0, 1))
+      ::kill(::getpid(), SIGKILL);
+    Puppet::reset(seed);
+  }
+};
+
+TEST_F(VecEnvLoss, at_each_try_of_a_reset_leads_to_another_seed_if_errors_do) {
+  open();
+  for (const auto way : job_ways) {
+    auto envs = vec_env<Doomed>(
+      {.envs = 1, .jobs = 1, .seed = 8, .replay = true, .on_error = OnError::new_episode},
+      way);
+    envs.reset();
+    const auto* batch = &envs.step(Floats{Puppet::terminate});
+    EXPECT_EQ(batch->valid[0], 0);
+    EXPECT_EQ(batch->observation(0)[1], shown_seed(8, 0, 2));
+    EXPECT_EQ(envs.jobs_lost(), 4U);
+    EXPECT_EQ(envs.step(Floats{0}).valid[0], 1);
+  }
+}
+
 TEST_F(VecEnvLoss, again_and_again_is_an_error_with_the_reason) {
   open();
   for (const auto way : job_ways) {

@@ -23,8 +23,6 @@ class VecEnvMasks : public e2e::SessionTest {};
 using Floats = std::vector<float>;
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr Way all_ways[] = {Way::here, Way::shared_memory, Way::messages};
-
 /// Two wheels. The first has what the Puppet does; what the second may have follows from
 /// the steps: only the choice steps % 3.
 class Wheels {
@@ -157,7 +155,7 @@ TEST_F(VecEnvMasks, survive_the_loss_of_a_job_and_a_restore) {
   }
 }
 
-std::string error_of(const std::function<void()>& f) {
+std::string refusal_of(const std::function<void()>& f) {
   try {
     f();
   } catch (const std::invalid_argument& error) {
@@ -173,16 +171,16 @@ TEST_F(VecEnvMasks, refuse_an_action_before_any_environment_has_stepped) {
     auto actions = actions_of(envs.reset(), 0);
     auto forbidden = actions;
     forbidden[5] = static_cast<float>((static_cast<int>(actions[5]) + 1) % 3);
-    EXPECT_EQ(error_of([&] { envs.step(forbidden); }),
+    EXPECT_EQ(refusal_of([&] { envs.step(forbidden); }),
               "the action of environment 2, component 1, is " +
                 std::to_string(static_cast<int>(forbidden[5])) +
                 ", which its mask forbids: Batch::masks says what is possible");
-    EXPECT_NE(error_of([&] {
+    EXPECT_NE(refusal_of([&] {
                 envs.send(std::span(forbidden).subspan(4), std::vector{2});
               }).find("the action of environment 2"),
               std::string::npos);
     forbidden[5] = 3;
-    EXPECT_EQ(error_of([&] { envs.step(forbidden); }),
+    EXPECT_EQ(refusal_of([&] { envs.step(forbidden); }),
               "the action of environment 2, component 1, is 3; there are 0 to 2");
     EXPECT_EQ(envs.step(actions).episode_length(0), 1);
   }

@@ -64,6 +64,7 @@ inline float shown_seed(std::uint64_t seed, std::size_t id, std::uint64_t episod
 /// How a VecEnv reaches its environments.
 enum class Way { here, shared_memory, messages };
 inline constexpr Way job_ways[] = {Way::shared_memory, Way::messages};
+inline constexpr Way all_ways[] = {Way::here, Way::shared_memory, Way::messages};
 
 /// Environments `E` that are reached in one way.
 template <Environment E>

@@ -170,7 +170,7 @@ class Aimless(Goal):
 
 
 class Mixed(Count):
-    observation_space = Dict({"a": MultiDiscrete()})
+    observation_space = Dict({"a": MultiBinary()})
 
 
 class Raises(Count):
@@ -211,7 +211,7 @@ class Wheels(Count):
         return self.shown(action), 1.0, False, False, {}
 
     def action_masks(self):
-        return [choice != self.last[0] for choice in range(3)] + [True, True]
+        return Array("b", [choice != self.last[0] for choice in range(3)] + [True, True])
 
 
 class BadMask(Count):
