@@ -283,11 +283,12 @@ template <Environment E>
 class Erased final : public AnyEnvironment {
 public:
   template <class... Args>
-  explicit Erased(Args&&... args) : environment_(std::forward<Args>(args)...) {
-    spaces_of(environment_).check_actions("the environment");
+  explicit Erased(Args&&... args)
+    : environment_(std::forward<Args>(args)...), spaces_(spaces_of(environment_)) {
+    spaces_.check_actions("the environment");
   }
 
-  Spaces spaces() const override { return spaces_of(environment_); }
+  Spaces spaces() const override { return spaces_; }
   void reset(std::uint64_t seed) override { environment_.reset(seed); }
   Step step(std::span<const float> action) override {
     using Action = typename E::Action;
@@ -295,7 +296,7 @@ public:
       check_discrete(action);
       return environment_.step(static_cast<int>(action[0]));
     } else if constexpr (is_int_array<Action>) {
-      spaces().check_choices(action);
+      spaces_.check_choices(action);
       Action choices;
       std::ranges::transform(action, choices.begin(),
                              [](float number) { return static_cast<int>(number); });
@@ -327,16 +328,13 @@ public:
 
 private:
   void check_discrete(std::span<const float> action) const {
-    int count = 0;
-    if constexpr (requires { E::actions; })
-      count = E::actions;
-    else
-      count = spaces_of(environment_).actions;
-    if (action.size() != 1 || !(action[0] >= 0 && action[0] < static_cast<float>(count)))
-      spaces().check_choices(action); // Throws.
+    const auto count = static_cast<float>(spaces_.actions);
+    if (action.size() != 1 || !(action[0] >= 0 && action[0] < count))
+      spaces_.check_choices(action); // Throws.
   }
 
   E environment_;
+  Spaces spaces_;
 };
 
 } // namespace detail
