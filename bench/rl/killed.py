@@ -30,6 +30,7 @@ def arguments():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, help="[default: the program's]")
     parser.add_argument("--jobs", type=int, default=10)
+    parser.add_argument("--envs", type=int, help="at least a job each [default: the program's]")
     parser.add_argument("--share", type=float, default=0.1, help="of the jobs [default: 0.1]")
     parser.add_argument("--every", type=float, default=10, metavar="SECONDS",
                         help="between two rounds of kills [default: 10]")
@@ -57,8 +58,9 @@ def train(options, out, kills):
     """(seconds, mean return, the policy's bytes, number of kills)"""
     command = [options.build / "programs/ppo", "--env", options.env, "--seed", str(options.seed),
                "--jobs", str(options.jobs), "--out", out]
-    if options.steps:
-        command += ["--steps", str(options.steps)]
+    for name in ("steps", "envs"):
+        if value := getattr(options, name):
+            command += [f"--{name}", str(value)]
     chance, killed = random.Random(options.seed), 0
     start = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as driver:
