@@ -69,9 +69,7 @@ TEST_F(CHeaderTest, acts_as_the_policy_does) {
     ASSERT_NO_FATAL_FAILURE(
       run(compile(masks.empty() ? "c -std=c99" : "c -std=c99 -DMASKED")));
     write_numbers(folder / "rows", rows);
-    std::ofstream(folder / "masks", std::ios::binary)
-      .write(reinterpret_cast<const char*>(masks.data()),
-             static_cast<std::streamsize>(masks.size()));
+    write_bytes(folder / "masks", masks);
     ASSERT_NO_FATAL_FAILURE(run("cd " + folder.string() + " && ./acts < rows"));
     EXPECT_LE(largest_difference_of_actions(policy, answers_of(policy, rows, masks),
                                             numbers_of_file(folder / "output"), 1e-5),

@@ -16,6 +16,7 @@ TEST_F(RecurrentElsewhereTest, an_episode_agrees) {
     save_onnx(folder / "policy.onnx", sample.policy);
     save_safetensors(folder / "policy.safetensors", sample.policy);
     write_numbers(folder / "rows", sample.rows);
+    write_masks(folder / "mask", sample.masks);
     ASSERT_NO_FATAL_FAILURE(
       run(TEST_PYTHON " " TEST_FOLDER "/run_lstm_elsewhere.py " + folder.string()));
     const auto [answers, values] = episode_of(sample);

@@ -23,6 +23,7 @@ inline std::vector<Sample> recurrent_samples() {
     RunningMoments moments(size);
     moments.add(sample.rows);
     sample.policy.observations = FrozenNormaliser(moments, 1.5, 1e-8);
+    sample.masks = random_masks(sample.policy.spec.spaces, 40);
     all.push_back(std::move(sample));
   };
   add("discrete", {.spaces = {.observation_shape = {5}, .actions = 4}, .hidden = {8, 7}});
@@ -30,6 +31,9 @@ inline std::vector<Sample> recurrent_samples() {
                             .action_low = {-0.1F, -1},
                             .action_high = {0.1F, 1}},
                  .hidden = {}});
+  add("masked",
+      {.spaces = {.observation_shape = {5}, .action_counts = {3, 2, 4}, .masked = true},
+       .hidden = {8}});
   return all;
 }
 
@@ -45,14 +49,16 @@ inline EpisodeAnswers episode_of(const Sample& sample) {
   Policy runner(spec, sample.policy.parameters);
   std::vector<float> memory(spec.memory_size());
   const auto size = spec.spaces.observation_size();
+  const auto mask_size = spec.spaces.mask_size();
   EpisodeAnswers all;
-  for (std::size_t at = 0; at < rows.size(); at += size) {
-    const auto row = std::span(rows).subspan(at, size);
-    const auto outputs = runner.evaluate(row, {.memory = memory});
+  for (std::size_t step = 0; step < rows.size() / size; ++step) {
+    const auto row = std::span(rows).subspan(step * size, size);
+    const auto mask = std::span(sample.masks).subspan(step * mask_size, mask_size);
+    const auto outputs = runner.evaluate(row, {.masks = mask, .memory = memory});
     all.answers.outputs.insert(all.answers.outputs.end(), outputs.policy.begin(),
                                outputs.policy.end());
     all.values.push_back(outputs.values[0]);
-    const auto best = runner.best(row, {.memory = memory});
+    const auto best = runner.best(row, {.masks = mask, .memory = memory});
     all.answers.actions.insert(all.answers.actions.end(), best.begin(), best.end());
   }
   limit_actions(spec.spaces, all.answers.actions);

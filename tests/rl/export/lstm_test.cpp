@@ -16,11 +16,21 @@ constexpr const char* recurrent_program = R"(#include "policy.h"
 #include <stdio.h>
 
 int main(void) {
+#ifdef MASKED
+  unsigned char mask[policy_mask_size];
+  FILE* const masks = fopen("masks", "rb");
+#endif
   float observation[policy_observation_size];
   float action[policy_action_size];
   float memory[policy_memory_size] = {0};
   while (fread(observation, sizeof observation, 1, stdin) == 1) {
+#ifdef MASKED
+    if (fread(mask, sizeof mask, 1, masks) != 1)
+      return 1;
+    policy_act(observation, mask, memory, action);
+#else
     policy_act(observation, memory, action);
+#endif
     fwrite(action, sizeof action, 1, stdout);
   }
   return 0;
@@ -37,10 +47,11 @@ TEST_F(RecurrentExportTest, a_header_in_c_acts_as_the_policy_does) {
     ASSERT_NO_FATAL_FAILURE(
       run("cd " + folder.string() +
           " && " TEST_COMPILER
-          " -x c -std=c99 -Wall -Wextra -Werror -pedantic -O1 main.c -o acts -lm"));
+          " -x c -std=c99 -Wall -Wextra -Werror -pedantic -O1 main.c -o acts -lm" +
+          (sample.masks.empty() ? "" : " -DMASKED")));
     write_numbers(folder / "rows", sample.rows);
-    ASSERT_NO_FATAL_FAILURE(
-      run((folder / "acts").string() + " < " + (folder / "rows").string()));
+    write_bytes(folder / "masks", sample.masks);
+    ASSERT_NO_FATAL_FAILURE(run("cd " + folder.string() + " && ./acts < rows"));
     EXPECT_LE(largest_difference_of_actions(sample.policy, episode_of(sample).answers,
                                             numbers_of_file(folder / "output"), 1e-5),
               1e-5);

@@ -174,6 +174,12 @@ void write_numbers(const fs::path& path, std::span<const float> numbers) {
              static_cast<std::streamsize>(numbers.size_bytes()));
 }
 
+void write_bytes(const fs::path& path, std::span<const std::uint8_t> bytes) {
+  std::ofstream(path, std::ios::binary)
+    .write(reinterpret_cast<const char*>(bytes.data()),
+           static_cast<std::streamsize>(bytes.size()));
+}
+
 void write_masks(const fs::path& path, std::span<const std::uint8_t> masks) {
   write_numbers(path, std::vector<float>(masks.begin(), masks.end()));
 }

@@ -50,6 +50,7 @@ double largest_difference_of_actions(const SavedPolicy& policy, const Answers& e
 std::string content_of_file(const std::filesystem::path& path);
 std::vector<float> numbers_of_file(const std::filesystem::path& path);
 void write_numbers(const std::filesystem::path& path, std::span<const float> numbers);
+void write_bytes(const std::filesystem::path& path, std::span<const std::uint8_t> bytes);
 /// As numbers.
 void write_masks(const std::filesystem::path& path, std::span<const std::uint8_t> masks);
 

@@ -20,14 +20,18 @@ def run_onnx(folder):
     onnx.checker.check_model(path, full_check=True)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     inputs = {each.name: each for each in session.get_inputs()}
-    assert set(inputs) == {"observation", "hidden", "cell"}
+    mask = numpy.fromfile(folder / "mask", "f4")  # Empty unless actions are masked.
+    assert set(inputs) - {"mask"} == {"observation", "hidden", "cell"}
+    assert ("mask" in inputs) == (mask.size > 0)
     names = [each.name for each in session.get_outputs()]
     assert names[0] == "action" and names[2:] == ["next_hidden", "next_cell"]
     rows = numpy.fromfile(folder / "rows", "f4").reshape(-1, inputs["observation"].shape[1])
     hidden = cell = numpy.zeros((1, inputs["hidden"].shape[1]), "f4")
     actions, outputs = [], []
-    for row in rows:
-        action, output, hidden, cell = session.run(names, {"observation": row[None], "hidden": hidden, "cell": cell})
+    masks = mask.reshape(len(rows), -1)
+    for row, possible in zip(rows, masks):
+        given = {"observation": row[None], "hidden": hidden, "cell": cell} | ({"mask": possible[None]} if mask.size else {})
+        action, output, hidden, cell = session.run(names, given)
         actions.append(action.astype("f4").flatten())
         outputs.append(output[0])
     numpy.array(actions).tofile(folder / "action")
@@ -58,6 +62,7 @@ class Network(torch.nn.Module):
 
 
 def run_torch(folder, rows):
+    masks = numpy.fromfile(folder / "mask", "f4").reshape(len(rows), -1)
     with safe_open(folder / "policy.safetensors", "pt") as file:
         metadata = file.metadata()
         tensors = {name: file.get_tensor(name) for name in file.keys()}
@@ -65,7 +70,10 @@ def run_torch(folder, rows):
     x = torch.from_numpy(rows).double()
     x = ((x - tensors["normaliser.mean"]) * tensors["normaliser.scale"]).clamp(-clip, clip).float()
     with torch.no_grad():
-        Network(tensors, "policy")(x).numpy().tofile(folder / "torch.outputs")
+        outputs = Network(tensors, "policy")(x)
+        if masks.size:
+            outputs[torch.from_numpy(masks) == 0] = -torch.inf
+        outputs.numpy().tofile(folder / "torch.outputs")
         Network(tensors, "value")(x).numpy().tofile(folder / "torch.value")
 
 
