@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -14,7 +13,7 @@
 #include <spdlog/fmt/chrono.h>
 #include <spdlog/fmt/fmt.h>
 
-#include "fiber/detail/classic_locale.hpp"
+#include "backends/engine/program.hpp"
 
 namespace fiber::observer {
 namespace {
@@ -35,14 +34,6 @@ double seconds(Clock::duration time) {
 std::string utc(std::chrono::system_clock::time_point time) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
                      fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
-}
-
-std::vector<std::string> arguments() {
-  fiber::detail::Classic<std::ifstream> file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> all;
-  for (std::string word; std::getline(file, word, '\0');)
-    all.push_back(word);
-  return all;
 }
 
 const char* state_text(actors::JobEntry::State state) {
@@ -197,7 +188,7 @@ json SessionView::session() const {
   ::gethostname(host, sizeof host - 1);
   return {{"name", session_.name},
           {"program", std::filesystem::read_symlink("/proc/self/exe", none).string()},
-          {"arguments", arguments()},
+          {"arguments", backends::program_words()},
           {"folder", std::filesystem::current_path(none).string()},
           {"pid", ::getpid()},
           {"host", host},

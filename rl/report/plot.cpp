@@ -97,7 +97,11 @@ pid_t start(const fs::path& script) {
 }
 
 bool ends_well(pid_t pid, std::chrono::milliseconds limit) {
-  const auto start = std::chrono::steady_clock::now();
+  using std::chrono::steady_clock;
+  const auto start = steady_clock::now();
+  const auto passed = [start] { // In milliseconds: the longest limit has no nanoseconds.
+    return std::chrono::floor<std::chrono::milliseconds>(steady_clock::now() - start);
+  };
   for (;;) {
     int status = 0;
     const auto ended = ::waitpid(pid, &status, WNOHANG);
@@ -105,7 +109,7 @@ bool ends_well(pid_t pid, std::chrono::milliseconds limit) {
       return WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (ended < 0 && errno != EINTR)
       return false; // With SIGCHLD ignored, the exit code is lost.
-    if (std::chrono::steady_clock::now() - start < limit) {
+    if (passed() < limit) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       continue;
     }

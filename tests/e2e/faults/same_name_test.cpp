@@ -35,8 +35,10 @@ TEST_F(SameNames, of_exceptions) {
   EXPECT_EQ(of_one.type(), of_other.type());
   EXPECT_EQ(one.rethrown(of_one), "of one file");
   EXPECT_EQ(other.rethrown(of_other), "of the other file");
+#ifndef __clang__ // Its catch compares the names of types.
   EXPECT_EQ(one.rethrown(of_other), "not mine");
   EXPECT_EQ(other.rethrown(of_one), "not mine");
+#endif
 }
 
 TEST_F(SameNames, in_a_pipe) {

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -29,6 +30,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -324,13 +326,42 @@ bool takes_extreme_times() {
   return good;
 }
 
-} // namespace
+// -- what a program does before fiber::init, in its driver and in its jobs --
 
-int main(int argc, char** argv) {
-  const std::string_view program = argc > 1 ? argv[1] : "";
-  char* argument = argc > 2 ? argv[2] : nullptr;
+/// Sorts the arguments as getopt() does: options first. A job gets them unsorted.
+bool sorts_its_arguments(int argc, char** argv) {
+  if (argc != 4 || std::strcmp(argv[2], "file") != 0)
+    return false;
+  while (::getopt(argc, argv, "x") != -1) {
+  }
+  return std::strcmp(argv[1], "-x") == 0;
+}
+/// Removes the program's file, and puts another one in its place if that is wanted.
+void removes_its_file(bool replaces) {
+  auto file = std::filesystem::read_symlink("/proc/self/exe");
+  if (std::filesystem::remove(file) && replaces)
+    std::ofstream(file) << "another program";
+}
+void moves() {
+  ::unsetenv("PATH");
+  ::setenv("STRANGER", "has moved", 1);
+  ::umask(0777);
+  if (::chdir("/") != 0)
+    std::abort();
+}
+bool has_moved(fiber::Pool& pool) {
+  return pool.apply([] {
+    const auto* name = std::getenv("STRANGER");
+    return name != nullptr && std::string_view(name) == "has moved" &&
+           std::getenv("PATH") == nullptr && ::umask(0777) == 0777 &&
+           std::filesystem::current_path() == "/";
+  });
+}
+
+/// Returns the exit code if the program has got other arguments than it was started with.
+int act_before_init(std::string_view program, int argc, char** argv) {
   if (program == "split") {
-    if (argument == nullptr || std::strtok(argument, ",") == nullptr ||
+    if (argc < 3 || std::strtok(argv[2], ",") == nullptr ||
         std::strtok(nullptr, ",") == nullptr || std::strtok(nullptr, ",") == nullptr)
       return 64;
     std::strcpy(argv[0], "x");
@@ -338,6 +369,22 @@ int main(int argc, char** argv) {
   if (program == "closed")
     for (int fd : {0, 1, 2})
       ::close(fd);
+  if (program == "sorts" && !sorts_its_arguments(argc, argv))
+    return 64;
+  if (program == "removes" || program == "replaces")
+    removes_its_file(program == "replaces");
+  if (program == "moves")
+    moves();
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view program = argc > 1 ? argv[1] : "";
+  char* argument = argc > 2 ? argv[2] : nullptr;
+  if (auto code = act_before_init(program, argc, argv))
+    return code;
   if (program == "driver_forks")
     return forks_in_driver(argc, argv);
   if (program == "daemon")
@@ -369,6 +416,8 @@ int main(int argc, char** argv) {
   if (program == "times")
     return say(takes_extreme_times());
   fiber::Pool pool(2);
+  if (program == "moves")
+    return say(has_moved(pool) && works(pool));
   if (program == "closes_later")
     return closes_later(pool, argument);
   if (program == "closed" || program == "write") {

@@ -80,6 +80,28 @@ TEST_F(Stranger, splits_its_arguments_in_place) {
     expect_good("split a,b,c", zygote);
 }
 
+TEST_F(Stranger, sorts_its_arguments) {
+  for (auto* zygote : {"", "FIBER_ZYGOTE=never"})
+    expect_good("sorts file -x", zygote);
+}
+
+TEST_F(Stranger, changes_environment_folder_and_umask_before_init) {
+  for (auto* zygote : {"", "FIBER_ZYGOTE=never"})
+    expect_good("moves", zygote);
+}
+
+TEST_F(Stranger, removes_or_replaces_its_file_before_init) {
+  for (const std::string zygote : {"", "FIBER_ZYGOTE=never"})
+    for (const std::string program : {"removes", "replaces"}) {
+      std::filesystem::copy_file(STRANGER, file());
+      Program started({"/bin/sh", "-c", zygote + " exec " + file() + ' ' + program});
+      const auto output = started.rest();
+      EXPECT_EQ(started.wait(), 0);
+      EXPECT_NE(output.find("good\n"), std::string::npos) << program << '\n' << output;
+      std::filesystem::remove(file());
+    }
+}
+
 TEST_F(Stranger, forks_in_tasks_calls_and_ring_members) {
   auto output = run("forks");
   EXPECT_NE(output.find("good\n"), std::string::npos) << output;

@@ -68,6 +68,15 @@ protected:
                       }}};
 };
 
+TEST_F(View, has_the_arguments_with_which_the_program_was_started) {
+  auto& first = *::program_invocation_name; // The first byte of argv[0].
+  const auto before = first;
+  first = 'X';
+  const auto arguments = view.snapshot(1s).at("session").at("arguments");
+  first = before;
+  EXPECT_EQ(arguments.at(0), ::program_invocation_name);
+}
+
 TEST_F(View, a_snapshot_has_the_id_by_which_the_engine_knows_the_session) {
   EXPECT_EQ(view.snapshot(1s)["session"]["id"], "4f2a13c0");
 }

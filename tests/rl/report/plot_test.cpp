@@ -83,6 +83,14 @@ TEST_F(PlotTest, ends_where_its_script_waits_for_input) {
   EXPECT_TRUE(run_gnuplot(folder / "wait.gnuplot"));
 }
 
+TEST_F(PlotTest, may_take_as_long_as_there_are_milliseconds) {
+  const auto program = folder / "gnuplot";
+  write_atomically(program, "#!/bin/sh\nexec sleep 0.1\n");
+  fs::permissions(program, fs::perms::owner_all);
+  set("PATH", folder.string() + ":" + std::getenv("PATH"));
+  EXPECT_TRUE(run_gnuplot(folder / "a.gnuplot", std::chrono::milliseconds::max()));
+}
+
 TEST_F(PlotTest, gives_up_a_gnuplot_that_never_ends) {
   const auto program = folder / "gnuplot";
   write_atomically(program, "#!/bin/sh\necho $$ > \"$2.pid\"\nexec sleep 1000\n");
