@@ -276,8 +276,7 @@ void DockerJob::started() {
 
 void DockerJob::on_waited(const std::string& id, const http::Reply& reply,
                           const std::string& body) {
-  if (state_ == State::over || state_ == State::removing || state_ == State::creating ||
-      id != id_)
+  if (is_past(id))
     return;
   auto told = json::parse(body, nullptr, false);
   if (reply.ok() && part(told, {"StatusCode"}).is_number()) {
@@ -289,22 +288,31 @@ void DockerJob::on_waited(const std::string& id, const http::Reply& reply,
       return vanished("the engine did not report how the container ended");
     return exited(exit_of(static_cast<int>(number(told, {"StatusCode"}))));
   }
-  inspect(); // The connection or the engine failed: asks for the container's state.
+  inspect(id); // The connection or the engine failed: asks for the container's state.
 }
 
-void DockerJob::inspect() {
-  if (exit_)
+/// Returns whether what is told of the container `id` no longer concerns this job, which
+/// may have another container since (recreate()).
+bool DockerJob::is_past(const std::string& id) const {
+  return state_ == State::over || state_ == State::removing ||
+         state_ == State::creating || id != id_;
+}
+
+void DockerJob::inspect(const std::string& id) {
+  if (exit_ || is_past(id))
     return;
-  auto request = services_.engine.request("GET", "/containers/" + id_ + "/json");
+  auto request = services_.engine.request("GET", "/containers/" + id + "/json");
   request.limit = look_limit;
-  send(std::move(request), &DockerJob::on_inspected);
+  services_.engine.client().send(std::move(request), [self = shared_from_this(),
+                                                      id](const http::Reply& reply) {
+    if (!self->exit_ && !self->is_past(id))
+      self->on_inspected(reply);
+  });
 }
 
 /// Handles the container's state. A failed request says nothing about the container.
 void DockerJob::on_inspected(const http::Reply& reply) {
   constexpr int not_found = 404;
-  if (state_ == State::over || state_ == State::removing || exit_)
-    return;
   auto told = json::parse(reply.body, nullptr, false);
   if (reply.status == not_found)
     return vanished("the engine lost sight of the container");
@@ -321,7 +329,9 @@ void DockerJob::on_inspected(const http::Reply& reply) {
     }
     return wait();
   }
-  retry(&DockerJob::inspect);
+  services_.loop.after(retry_pause(tries_++), [self = shared_from_this(), id = id_] {
+    self->inspect(id);
+  });
 }
 
 void DockerJob::died(int status) {
@@ -334,8 +344,8 @@ void DockerJob::died(int status) {
 void DockerJob::vanished(const std::string& otherwise) {
   if (!services_.engine.is_podman())
     return exited(Exit::unknown(otherwise));
-  services_.loop.after(end_news_limit, [weak = weak_from_this(), otherwise] {
-    if (auto self = weak.lock())
+  services_.loop.after(end_news_limit, [weak = weak_from_this(), otherwise, id = id_] {
+    if (auto self = weak.lock(); self && !self->is_past(id))
       self->exited(Exit::unknown(otherwise));
   });
 }

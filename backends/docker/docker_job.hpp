@@ -66,7 +66,7 @@ private:
   void start();
   void on_started(const http::Reply& reply);
   void started();
-  void inspect();
+  void inspect(const std::string& id);
   void on_inspected(const http::Reply& reply);
   void send_term(std::chrono::milliseconds grace);
   void kill(const char* signal);
@@ -76,6 +76,7 @@ private:
   void retry(void (DockerJob::*order)());
   void on_waited(const std::string& id, const http::Reply& reply,
                  const std::string& body);
+  bool is_past(const std::string& id) const;
   void recreate();
   void vanished(const std::string& otherwise);
   void output_over();

@@ -71,9 +71,12 @@ DockerProxy::~DockerProxy() {
 
 void DockerProxy::harm(Harm harm, std::string text, int times) {
   std::lock_guard lock(mutex_);
-  harm_ = harm;
-  text_ = std::move(text);
-  times_ = times;
+  orders_.push_back({harm, std::move(text), times});
+}
+
+void DockerProxy::heal() {
+  std::lock_guard lock(mutex_);
+  orders_.clear();
 }
 
 int DockerProxy::seen(const std::string& text) const {
@@ -102,11 +105,14 @@ DockerProxy::Fate DockerProxy::fate_of(std::string_view request) {
   std::string line(request.substr(0, request.find('\r')));
   std::lock_guard lock(mutex_);
   lines_.push_back(line);
-  if (times_ == 0 || line.find(text_) == line.npos)
+  auto order = std::find_if(orders_.begin(), orders_.end(), [&](const Order& one) {
+    return one.times > 0 && line.find(one.text) != line.npos;
+  });
+  if (order == orders_.end())
     return Fate::pass;
-  --times_;
+  --order->times;
   ++harmed_;
-  return harm_ == Harm::swallow ? Fate::swallow : Fate::lose_reply;
+  return order->harm == Harm::swallow ? Fate::swallow : Fate::lose_reply;
 }
 
 void DockerProxy::serve(UniqueFd client) {
@@ -117,7 +123,7 @@ void DockerProxy::serve(UniqueFd client) {
   std::array<pollfd, 2> ends{{{client.get(), POLLIN, 0}, {engine.get(), POLLIN, 0}}};
   std::array<char, 64 << 10> buffer;
   auto fate = Fate::pass;
-  while (!stopping_) {
+  while (!stopping_ && !(breaking_ && fate == Fate::swallow)) {
     if (::poll(ends.data(), ends.size(), look_up) <= 0)
       continue;
     for (std::size_t from = 0; from < ends.size(); ++from) {

@@ -16,7 +16,8 @@ namespace fiber::clusters {
 class DockerProxy {
 public:
   enum class Harm {
-    swallow,   ///< The engine never gets the request, the client never a reply.
+    swallow,   ///< The engine never gets the request, the client never a reply,
+               ///< and the connection breaks once break_swallowed() is called.
     lose_reply ///< The engine does what it is asked; then the connection breaks.
   };
 
@@ -27,8 +28,13 @@ public:
   DockerProxy& operator=(const DockerProxy&) = delete;
 
   std::string host() const { return "unix://" + path_.string(); }
-  /// Harms the next `times` requests whose first line contains `text`.
+  /// Harms the next `times` requests whose first line contains `text`, besides those that
+  /// earlier calls are still to harm.
   void harm(Harm harm, std::string text, int times);
+  /// Harms no request from now on.
+  void heal();
+  /// Breaks the connections of the requests that are swallowed from now on, or were before.
+  void break_swallowed() { breaking_ = true; }
   /// How many it has harmed.
   int harmed() const { return harmed_; }
   /// How many it has seen whose first line contains `text`.
@@ -44,12 +50,15 @@ private:
   std::string engine_;
   std::filesystem::path path_;
   UniqueFd listener_;
-  std::atomic<bool> stopping_ = false;
+  std::atomic<bool> stopping_ = false, breaking_ = false;
   std::atomic<int> harmed_ = 0;
   mutable std::mutex mutex_; // Guards what follows.
-  Harm harm_ = Harm::swallow;
-  std::string text_;
-  int times_ = 0;
+  struct Order {
+    Harm harm;
+    std::string text;
+    int times;
+  };
+  std::vector<Order> orders_;
   std::vector<std::string> lines_;
   std::vector<std::thread> threads_;
   std::thread acceptor_;

@@ -58,6 +58,34 @@ INSTANTIATE_TEST_SUITE_P(Of, DockerLostReply,
                            return path.substr(path.rfind('/') + 1);
                          });
 
+TEST_F(DockerLost, a_lost_container_is_not_mistaken_for_the_one_made_in_its_place) {
+  DockerProxy proxy(docker_options().host);
+  BackendTest test(make_docker(through(proxy)));
+  test.events.last(test.create("zero", "exit 0").id); // The image is known now.
+  // As when the engine is restarted between the creation and the start.
+  constexpr int all = 1000;
+  proxy.harm(Harm::swallow, "/attach", 1);
+  proxy.harm(Harm::lose_reply, "/wait", all);
+  proxy.harm(Harm::lose_reply, "/json", all);
+  auto inspections = proxy.seen("/json");
+  auto job = test.create("one", "wait");
+  EXPECT_TRUE(eventually([&] { return proxy.seen("/json") > inspections; }));
+  proxy.harm(Harm::lose_reply, "DELETE", all);
+  proxy.break_swallowed(); // The container is removed, and another one created.
+  EXPECT_TRUE(eventually([&] { return engine().containers().empty(); }));
+  proxy.heal();
+  proxy.harm(Harm::lose_reply, "DELETE", all);
+  inspections = proxy.seen("/json");
+  EXPECT_TRUE(eventually(
+    [&] { return proxy.seen("/json") > inspections || proxy.seen("/create") == 3; }));
+  proxy.heal();
+  EXPECT_EQ(test.logs_with(job.id, "waiting\n"), "waiting\n");
+  std::this_thread::sleep_for(seconds(6)); // Podman is waited for so long, if one vanished.
+  EXPECT_EQ(test.events.of(job.id).size(), 1u);
+  test.backend->terminate(job.id, std::chrono::minutes(1));
+  EXPECT_EQ(test.events.last(job.id).exit_code, 0);
+}
+
 TEST_F(DockerLost, a_lost_kill_request_is_retried) {
   DockerProxy proxy(docker_options().host);
   BackendTest test(make_docker(through(proxy)));
