@@ -80,7 +80,8 @@ TEST_F(DockerLost, a_lost_container_is_not_mistaken_for_the_one_made_in_its_plac
     [&] { return proxy.seen("/json") > inspections || proxy.seen("/create") == 3; }));
   proxy.heal();
   EXPECT_EQ(test.logs_with(job.id, "waiting\n"), "waiting\n");
-  std::this_thread::sleep_for(seconds(6)); // Podman is waited for so long, if one vanished.
+  // On Podman, a job whose container has vanished ends after five seconds.
+  std::this_thread::sleep_for(seconds(6));
   EXPECT_EQ(test.events.of(job.id).size(), 1u);
   test.backend->terminate(job.id, std::chrono::minutes(1));
   EXPECT_EQ(test.events.last(job.id).exit_code, 0);
