@@ -34,7 +34,7 @@ void protect_keys() {
   constexpr std::size_t room = 256 * 1024, least = 32;
   static std::once_flag once;
   std::call_once(once, [] {
-    // A session in a static object may end after the exit handlers that run its clean-up.
+    // A session in a static object may end after OpenSSL's exit handler.
     OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
     CRYPTO_secure_malloc_init(room, least);
   });

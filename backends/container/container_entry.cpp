@@ -100,7 +100,7 @@ public:
     if (copy_ >= 0)
       ::fstat(copy_, &input_);
   }
-  /// Returns the duplicate, or that of today's stdin if main() has closed the duplicate.
+  /// Returns the duplicate, or another one of stdin if main() has closed the first.
   UniqueFd open() const {
     struct stat now {};
     const bool is_ours = copy_ >= 0 && ::fstat(copy_, &now) == 0 &&
