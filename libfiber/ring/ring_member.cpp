@@ -11,6 +11,17 @@ namespace fiber {
 using detail::RingOp;
 using detail::RingType;
 
+namespace {
+
+/// Returns the link, which a forked child does not have: what it sends would be taken for
+/// what its parent sends.
+detail::RingLink& own(detail::RingLink& link) {
+  check_not_forked();
+  return link;
+}
+
+} // namespace
+
 RingMember::RingMember(const detail::RingSeat& seat, Checkpoint checkpoint)
   : rank_(seat.rank), size_(seat.size), attempt_(static_cast<int>(seat.attempt)),
     checkpoint_(std::move(checkpoint)), link_(std::make_unique<detail::RingLink>(seat)) {}
@@ -23,13 +34,6 @@ void RingMember::leave() {
 void RingMember::rethrow() {
   end_if_forked_child("the function of a ring");
   link_->rethrow();
-}
-
-/// Returns the link, which a forked child does not have: what it sends would be taken for
-/// what its parent sends.
-static detail::RingLink& own(detail::RingLink& link) {
-  check_not_forked();
-  return link;
 }
 
 void RingMember::barrier() {
