@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/loaded_object.hpp"
+#include "base/never_destroyed.hpp"
 
 namespace fiber {
 namespace {
@@ -37,7 +38,7 @@ private:
 
 /// Made when the first entry point is noted, which is before main().
 EntryPoints& entry_points() {
-  static EntryPoints all;
+  static auto& all = *never_destroyed<EntryPoints>();
   return all;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/exit_code_text.hpp"
 #include "base/failure.hpp"
+#include "base/never_destroyed.hpp"
 #include "base/stack_text.hpp"
 #include "base/terminal_text.hpp"
 
@@ -83,7 +84,7 @@ const char* WorkerLost::what() const noexcept {
 }
 
 const std::string& WorkerLost::stack() const {
-  static const std::string unknown;
+  static const auto& unknown = *never_destroyed<std::string>();
   return last_.stack ? last_.stack->text() : unknown;
 }
 

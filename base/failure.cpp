@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/demangle.hpp"
+#include "base/never_destroyed.hpp"
 #include "base/standard_exceptions.hpp"
 #include "base/what.hpp"
 #include "fiber/detail/type_identity.hpp"
@@ -33,7 +34,7 @@ struct Throwables {
   std::map<std::string, Throwable> types;
 };
 Throwables& throwables() {
-  static Throwables all;
+  static auto& all = *never_destroyed<Throwables>();
   return all;
 }
 

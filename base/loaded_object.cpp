@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "base/build_note.hpp"
+#include "base/never_destroyed.hpp"
 
 namespace fiber {
 namespace {
@@ -68,7 +69,8 @@ bool LoadedObject::has_data(std::uintptr_t at) const {
 std::shared_ptr<const std::vector<LoadedObject>> loaded_objects() {
   using All = std::vector<LoadedObject>;
   static std::mutex mutex;
-  static std::shared_ptr<const All> all = std::make_shared<All>();
+  static auto& all =
+    *never_destroyed<std::shared_ptr<const All>>(std::make_shared<All>());
   static unsigned long long changes_at_last = 0;
   std::lock_guard lock(mutex);
   auto changes = object_changes();

@@ -21,6 +21,7 @@
 #include <format>
 #endif
 
+#include "base/never_destroyed.hpp"
 #include "base/what.hpp"
 #include "fiber/detail/type_identity.hpp"
 #include "fiber/value.hpp"
@@ -274,7 +275,7 @@ StandardThrowables all_standard() {
 } // namespace
 
 const Throwable* standard_throwable(const std::string& identity) {
-  static const StandardThrowables all = all_standard();
+  static const auto& all = *never_destroyed<StandardThrowables>(all_standard());
   auto found = all.find(identity);
   return found == all.end() ? nullptr : &found->second;
 }

@@ -33,7 +33,11 @@ void require(bool good, const char* what) {
 void protect_keys() {
   constexpr std::size_t room = 256 * 1024, least = 32;
   static std::once_flag once;
-  std::call_once(once, [] { CRYPTO_secure_malloc_init(room, least); });
+  std::call_once(once, [] {
+    // A session in a static object may end after OpenSSL's exit handler.
+    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
+    CRYPTO_secure_malloc_init(room, least);
+  });
 }
 
 KeyPtr make_key() {

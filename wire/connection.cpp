@@ -73,8 +73,11 @@ void Connection::start(std::shared_ptr<LinkHandler> handler) {
   });
 }
 
+// In a forked child the link is the parent's: nothing is written there, and nothing waits
+// for a mutex that one of the parent's threads may have held.
+
 bool Connection::send(StreamId stream, Bytes head, Payload body) {
-  if (is_forked_child()) // The link is the parent's.
+  if (is_forked_child())
     return false;
   Lock lock(mutex_);
   if (!push(stream, std::move(head), std::move(body)))
@@ -86,6 +89,8 @@ bool Connection::send(StreamId stream, Bytes head, Payload body) {
 }
 
 bool Connection::send_soon(StreamId stream, Bytes head, Payload body) {
+  if (is_forked_child())
+    return false;
   Lock lock(mutex_);
   if (!push(stream, std::move(head), std::move(body)))
     return false;
@@ -95,6 +100,8 @@ bool Connection::send_soon(StreamId stream, Bytes head, Payload body) {
 
 bool Connection::append(StreamId stream, std::span<const std::byte> head,
                         std::span<const std::byte> part) {
+  if (is_forked_child())
+    return false;
   Lock lock(mutex_);
   if (closed_ || broken_)
     return false;
@@ -134,6 +141,8 @@ std::size_t Connection::backlog() const {
 }
 
 bool Connection::flush(std::chrono::milliseconds limit) {
+  if (is_forked_child())
+    return false;
   const auto until = std::chrono::steady_clock::now() + limit;
   const auto ended = [&] { return closed_ || broken_; };
   Lock lock(mutex_);
@@ -151,6 +160,8 @@ bool Connection::flush(std::chrono::milliseconds limit) {
 }
 
 void Connection::close() {
+  if (is_forked_child())
+    return;
   {
     const Lock lock(mutex_);
     if (closed_)

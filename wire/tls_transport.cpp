@@ -67,16 +67,16 @@ private:
     return command == BIO_CTRL_FLUSH;
   }
 
-  static const BIO_METHOD* method() {
-    static const std::unique_ptr<BIO_METHOD, OpensslDelete<BIO_meth_free>> made = [] {
-      std::unique_ptr<BIO_METHOD, OpensslDelete<BIO_meth_free>> method(
-        BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "fiber memory"));
-      BIO_meth_set_read(method.get(), read);
-      BIO_meth_set_write(method.get(), write);
-      BIO_meth_set_ctrl(method.get(), control);
+  static const BIO_METHOD* method() { // Never freed: see never_destroyed.hpp.
+    static const auto* made = [] {
+      auto* method =
+        BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "fiber memory");
+      BIO_meth_set_read(method, read);
+      BIO_meth_set_write(method, write);
+      BIO_meth_set_ctrl(method, control);
       return method;
     }();
-    return made.get();
+    return made;
   }
 };
 

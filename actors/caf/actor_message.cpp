@@ -12,6 +12,7 @@
 
 #include "actors/caf/actor_port.hpp"
 #include "base/demangle.hpp"
+#include "base/never_destroyed.hpp"
 #include "fiber/detail/caf/error.hpp"
 #include "fiber/detail/type_identity.hpp"
 #include "fiber/value.hpp"
@@ -26,7 +27,7 @@ struct MessageTypes {
   std::map<std::string, MessageType, std::less<>> by_name;
 };
 MessageTypes& message_types() {
-  static MessageTypes types;
+  static auto& types = *never_destroyed<MessageTypes>();
   return types;
 }
 
@@ -196,16 +197,18 @@ std::vector<CafType> caf_types(detail::Types<Ts...>) {
 
 /// The number of a type in a packed message is its place here, from 1.
 const std::vector<CafType>& numbered_types() {
-  static const auto types = caf_types(detail::CafTypes());
+  static const auto& types =
+    *never_destroyed<std::vector<CafType>>(caf_types(detail::CafTypes()));
   return types;
 }
 const std::map<detail::TypeKey, std::uint16_t>& numbers() {
-  static const auto by_key = [] {
-    std::map<detail::TypeKey, std::uint16_t> all;
+  using Numbers = std::map<detail::TypeKey, std::uint16_t>;
+  static const auto& by_key = *never_destroyed<Numbers>([] {
+    Numbers all;
     for (auto& type : numbered_types())
       all.emplace(type.key, static_cast<std::uint16_t>(all.size() + 1));
     return all;
-  }();
+  }());
   return by_key;
 }
 

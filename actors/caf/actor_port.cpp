@@ -11,6 +11,7 @@
 #include "actors/caf/remote_actor.hpp"
 #include "actors/protocol/node_protocol.hpp"
 #include "base/log.hpp"
+#include "base/never_destroyed.hpp"
 #include "base/what.hpp"
 #include "fiber/detail/caf/scheduler.hpp"
 #include "fiber/error.hpp"
@@ -31,7 +32,7 @@ struct OpenPorts {
   std::vector<std::weak_ptr<ActorPort>> ports;
 };
 OpenPorts& open_ports() {
-  static OpenPorts ports;
+  static auto& ports = *never_destroyed<OpenPorts>();
   return ports;
 }
 

@@ -18,6 +18,7 @@
 
 #include "base/code_place.hpp"
 #include "base/demangle.hpp"
+#include "base/never_destroyed.hpp"
 #include "fiber/detail/classic_locale.hpp"
 
 namespace fiber {
@@ -180,7 +181,7 @@ struct Cache {
 };
 
 std::vector<Call> calls_of(const std::vector<Frame>& frames) {
-  static Cache cache;
+  static auto& cache = *never_destroyed<Cache>();
   std::lock_guard lock(cache.mutex);
   if (cache.calls.size() + frames.size() > Cache::most)
     cache.calls.clear();

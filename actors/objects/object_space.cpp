@@ -11,6 +11,7 @@
 
 #include "actors/core/borrowed_thread.hpp"
 #include "actors/protocol/node_protocol.hpp"
+#include "base/forked_child.hpp"
 #include "base/log.hpp"
 #include "wire/stream_link.hpp"
 
@@ -35,6 +36,8 @@ std::string host_of(const std::shared_ptr<wire::Link>& link) {
 } // namespace
 
 ObjectHandle::~ObjectHandle() {
+  if (is_forked_child()) // The object is the parent's.
+    return;
   if (auto space = space_.lock())
     space->dropped(id_);
 }

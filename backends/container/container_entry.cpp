@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,9 +33,9 @@ struct StartHead {
 };
 constexpr std::uint64_t longest = 64 << 20; // Sanity limit.
 
-void read_all(void* data, std::size_t size) {
+void read_all(int fd, void* data, std::size_t size) {
   for (auto* at = static_cast<char*>(data); size > 0;) {
-    ssize_t got = ::read(STDIN_FILENO, at, size);
+    ssize_t got = ::read(fd, at, size);
     if (got < 0 && errno == EINTR)
       continue;
     if (got < 0)
@@ -88,6 +89,32 @@ void await_readers() {
   }
 }
 
+/// Duplicates the stdin that says what a job of Docker or Slurm must know, because main()
+/// may close it before fiber::init.
+class StartInput {
+public:
+  StartInput() {
+    const char* node = std::getenv("FIBER_NODE");
+    if (node && (std::strcmp(node, "stdin") == 0 || std::strcmp(node, "slurm") == 0))
+      copy_ = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (copy_ >= 0)
+      ::fstat(copy_, &input_);
+  }
+  /// Returns the duplicate, or another one of stdin if main() has closed the first.
+  UniqueFd open() const {
+    struct stat now {};
+    const bool is_ours = copy_ >= 0 && ::fstat(copy_, &now) == 0 &&
+                         now.st_dev == input_.st_dev && now.st_ino == input_.st_ino;
+    return UniqueFd(is_ours ? copy_
+                            : ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  }
+
+private:
+  int copy_ = -1;
+  struct stat input_ {};
+};
+const StartInput kept_input;
+
 /// Ends a container's first process on SIGTERM from the start of the program. The kernel
 /// ignores a signal that such a process has no handler for, so a pod that was deleted
 /// before its program reached fiber::init would use up its grace period.
@@ -133,9 +160,13 @@ std::string container_start(const JobSpec& spec) {
   return text;
 }
 
-JobEntry enter_container() {
+UniqueFd start_input() {
+  return kept_input.open();
+}
+
+JobEntry enter_container(UniqueFd input) {
   StartHead head;
-  read_all(&head, sizeof head);
+  read_all(input.get(), &head, sizeof head);
   if (head.magic != StartHead{}.magic || head.boot > longest || head.keys > longest)
     throw EngineError("read start message", 0,
                       "stdin does not say what a job must know; only Fiber's docker "
@@ -143,8 +174,9 @@ JobEntry enter_container() {
   JobEntry entry;
   entry.boot.resize(head.boot);
   entry.keys.resize(head.keys);
-  read_all(entry.boot.data(), entry.boot.size());
-  read_all(entry.keys.data(), entry.keys.size());
+  read_all(input.get(), entry.boot.data(), entry.boot.size());
+  read_all(input.get(), entry.keys.data(), entry.keys.size());
+  input.reset(); // Or the container's first process would keep it open.
   begin_container();
   return entry;
 }

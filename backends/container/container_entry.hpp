@@ -5,6 +5,7 @@
 #include <string>
 
 #include "backends/job_entry.hpp"
+#include "base/unique_fd.hpp"
 
 namespace fiber::backends {
 
@@ -17,9 +18,12 @@ inline constexpr auto out_of_memory_words =
 /// private and never written to a disk.
 std::string container_start(const JobSpec& spec);
 
+/// Returns a descriptor of the stdin that a job of Docker or Slurm was started with, even
+/// if the program has closed its stdin since. To be called once.
+UniqueFd start_input();
 /// Turns this process into the job of a container: reads container_start()'s message from
-/// stdin, then calls begin_container(). Throws EngineError on any other message.
-JobEntry enter_container();
+/// `input`, then calls begin_container(). Throws EngineError on any other message.
+JobEntry enter_container(UniqueFd input);
 
 /// Redirects stdin to /dev/null and stderr to stdout, which keeps them in order. If this
 /// process is the container's first (pid 1), it stays behind to pass on signals and

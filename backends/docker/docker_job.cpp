@@ -180,8 +180,10 @@ void DockerJob::attach() {
       if (!self)
         return;
       if (self->state_ == State::preparing && !self->attached_) {
-        if (is_transient(reply) && self->recreated_++ < max_tries)
+        if (is_transient(reply) && self->recreated_++ < max_tries) {
+          self->tries_ = 0;
           return self->recreate();
+        }
         self->failure_ = "start container: " + problem(reply);
         self->failure_status_ = reply.status;
         return self->remove();
@@ -291,8 +293,8 @@ void DockerJob::on_waited(const std::string& id, const http::Reply& reply,
   inspect(id); // The connection or the engine failed: asks for the container's state.
 }
 
-/// Returns whether what is told of the container `id` no longer concerns this job, which
-/// may have another container since (recreate()).
+/// Returns whether news of the container `id` no longer concerns this job: the job is
+/// being removed or over, or has had its container replaced by recreate().
 bool DockerJob::is_past(const std::string& id) const {
   return state_ == State::over || state_ == State::removing ||
          state_ == State::creating || id != id_;
@@ -303,24 +305,22 @@ void DockerJob::inspect(const std::string& id) {
     return;
   auto request = services_.engine.request("GET", "/containers/" + id + "/json");
   request.limit = look_limit;
-  services_.engine.client().send(std::move(request), [self = shared_from_this(),
-                                                      id](const http::Reply& reply) {
-    if (!self->exit_ && !self->is_past(id))
-      self->on_inspected(reply);
-  });
+  services_.engine.client().send(
+    std::move(request), [self = shared_from_this(), id](const http::Reply& reply) {
+      if (!self->exit_ && !self->is_past(id))
+        self->on_inspected(reply);
+    });
 }
 
 /// Handles the container's state. A failed request says nothing about the container.
 void DockerJob::on_inspected(const http::Reply& reply) {
   constexpr int not_found = 404;
-  auto told = json::parse(reply.body, nullptr, false);
   if (reply.status == not_found)
     return vanished("the engine lost sight of the container");
+  auto told = json::parse(reply.body, nullptr, false);
   auto status = reply.ok() ? text(told, {"State", "Status"}) : "";
-  if (status == "exited" || status == "dead") {
-    exited(exit_of(static_cast<int>(number(told, {"State", "ExitCode"}))));
-    return;
-  }
+  if (status == "exited" || status == "dead")
+    return exited(exit_of(static_cast<int>(number(told, {"State", "ExitCode"}))));
   if (!status.empty()) {
     tries_ = 0;
     if (!stream_) {
@@ -329,9 +329,8 @@ void DockerJob::on_inspected(const http::Reply& reply) {
     }
     return wait();
   }
-  services_.loop.after(retry_pause(tries_++), [self = shared_from_this(), id = id_] {
-    self->inspect(id);
-  });
+  services_.loop.after(retry_pause(tries_++),
+                       [self = shared_from_this(), id = id_] { self->inspect(id); });
 }
 
 void DockerJob::died(int status) {

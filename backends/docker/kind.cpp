@@ -41,7 +41,7 @@ std::unique_ptr<Backend> make_docker_backend(const BackendOptions& options) {
 std::optional<JobEntry> enter_docker_job(const std::string& role, const std::string&) {
   if (role != "stdin")
     return {};
-  return enter_container();
+  return enter_container(start_input());
 }
 
 } // namespace

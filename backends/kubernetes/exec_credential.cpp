@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/kubernetes/exec_credential.hpp"
 
+#include <locale>
 #include <nlohmann/json.hpp>
 #include <regex>
 
 #include "backends/kubernetes/header.hpp"
+#include "base/never_destroyed.hpp"
 
 namespace fiber::backends::kubernetes {
 
@@ -47,8 +49,12 @@ int number(const std::smatch& match, int group) {
 
 std::optional<std::chrono::sys_seconds> parse_timestamp(const std::string& text) {
   using namespace std::chrono;
-  static const std::regex form(
-    R"((\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d+)?([Zz]|([+-])(\d\d):(\d\d)))");
+  static const auto& form = *never_destroyed<std::regex>([] {
+    std::regex empty; // With a pattern it would take the letters of the program's locale.
+    empty.imbue(std::locale::classic());
+    return empty.assign(
+      R"((\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d+)?([Zz]|([+-])(\d\d):(\d\d)))");
+  }());
   std::smatch match;
   if (text.size() > 64 || !std::regex_match(text, match, form))
     return std::nullopt;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
+#include <utility>
 
 #include <unistd.h>
 
@@ -47,9 +48,10 @@ std::unique_ptr<Backend> make_slurm_backend(const BackendOptions& options) {
 std::optional<JobEntry> enter_slurm_job(const std::string& role, const std::string&) {
   if (role != slurm::slurm_role)
     return {};
+  auto input = start_input();
   // The start file names the driver that this process obeys.
-  check_trusted(STDIN_FILENO, "the start file of this job");
-  return enter_container();
+  check_trusted(input.get(), "the start file of this job");
+  return enter_container(std::move(input));
 }
 
 bool is_any(const std::string& text) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/manager/manager_actor.hpp"
+#include "base/forked_child.hpp"
 #include "libfiber/manager/manager_part.hpp"
 #include "libfiber/manager/ref_core.hpp"
 #include "libfiber/objects/object_jobs.hpp"
@@ -79,6 +80,8 @@ void ManagerCore::check_open() const {
 
 void ManagerCore::shutdown() {
   over_ = true;
+  if (is_forked_child()) // The manager is the parent's.
+    return;
   if (host_) {
     objects_->end([] {});
     while (!host_->destroy_stopped() && place_.runtime->run_one())

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/demangle.hpp"
+#include "base/never_destroyed.hpp"
 #include "fiber/detail/call_name.hpp"
 
 namespace fiber::observer {
@@ -97,7 +98,8 @@ std::string callable_type(const std::string& open_symbol) {
 
 std::string function_name(const AnyCallable& callable) {
   static std::mutex mutex;
-  static std::map<std::pair<detail::Open, std::vector<std::byte>>, std::string> known;
+  using Known = std::map<std::pair<detail::Open, std::vector<std::byte>>, std::string>;
+  static auto& known = *never_destroyed<Known>();
   auto state = callable.state().bytes();
   auto head = state.first(std::min(state.size(), code_bytes));
   auto key = std::pair(callable.open(), std::vector(head.begin(), head.end()));
@@ -116,7 +118,8 @@ std::string function_name(const AnyCallable& callable) {
 
 std::string made_type(const void* maker) {
   static std::mutex mutex;
-  static std::map<const void*, std::string> known; // One for each type in the program.
+  using Known = std::map<const void*, std::string>; // One for each type in the program.
+  static auto& known = *never_destroyed<Known>();
   std::lock_guard lock(mutex);
   auto name = known.find(maker);
   if (name == known.end())

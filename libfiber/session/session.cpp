@@ -76,6 +76,7 @@ Session::~Session() {
 Session init(int&, char**&, Config overrides) {
   open_standard_descriptors();
   enlarge_thread_stacks();
+  make_harmless(SIGXFSZ); // A write beyond `ulimit -f` is an error that says so.
   observer::relay_if_asked();
   if (auto job = backends::enter_job()) {
     detail::Runtime::nest([overrides = std::move(overrides)](const auto& edit) {
@@ -85,7 +86,6 @@ Session init(int&, char**&, Config overrides) {
     });
     actors::run_node(std::move(*job), detail::Runtime::close_nested);
   }
-  make_harmless(SIGXFSZ); // A file that may not grow is an error that says so.
   detail::obey_signals_as_first_process();
   return Session(open_runtime(resolve(overrides)));
 }

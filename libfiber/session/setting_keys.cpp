@@ -54,9 +54,11 @@ Key duration(std::string name, milliseconds Settings::*field) {
             if (!value || !factor)
               return false;
             auto count = *value * *factor;
-            if (!(count >= 1 && count <= 1e12)) // Or NaN.
+            if (!(count >= 1)) // Or NaN.
               return false;
-            settings.*field = milliseconds(static_cast<milliseconds::rep>(count));
+            constexpr double longest = 1e12; // 31 years.
+            settings.*field =
+              milliseconds(static_cast<milliseconds::rep>(std::min(count, longest)));
             return true;
           }};
 }

@@ -166,9 +166,9 @@ private:
                               " fresh episodes"};
     style.title =
       "PPO on " + options_.environment + ", seed " + std::to_string(options_.seed);
-    std::vector<std::string> columns = {"return"};
-    if (more_.evaluate_every > 0)
-      columns.push_back(evaluation_column);
+    using Names = std::vector<std::string>;
+    const auto columns = // For push_back(), g++ 14 -O3 warns of a write beyond the array.
+      more_.evaluate_every > 0 ? Names{"return", evaluation_column} : Names{"return"};
     if (!log.plot(columns, style))
       std::cerr << "ppo: no curve.png: is gnuplot installed?\n";
   }

@@ -223,8 +223,9 @@ void write_gif(const std::filesystem::path& path, std::span<const Image> images,
   gif::check(images);
   const gif::Palette palette(images);
   const int width = images[0].width, height = images[0].height;
-  const auto hundredths =
-    static_cast<int>(std::clamp<long>((frame_time.count() + 5) / 10, 2, 65'535));
+  using std::chrono::milliseconds;
+  const auto time = std::clamp(frame_time, milliseconds(20), milliseconds(655'350));
+  const auto hundredths = static_cast<int>((time.count() + 5) / 10);
   report::Bytes file;
   gif::append_header(file, images[0], palette);
   report::Bytes before;

@@ -5,6 +5,7 @@
 #include "base/failure.hpp"
 
 #include <any>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -128,6 +129,19 @@ TEST(StandardException, that_the_library_throws_comes_back) {
   expect_back<std::bad_variant_access>(
     [] { std::get<int>(std::variant<int, char>('c')); });
 }
+
+#if __cpp_lib_chrono >= 201907L
+TEST(StandardException, about_a_local_time_comes_back) {
+  using namespace std::chrono;
+  local_info info{};
+  info.result = local_info::nonexistent;
+  expect_back<nonexistent_local_time>(
+    [&] { throw nonexistent_local_time(local_seconds(5s), info); });
+  info.result = local_info::ambiguous;
+  expect_back<ambiguous_local_time>(
+    [&] { throw ambiguous_local_time(local_seconds(5s), info); });
+}
+#endif
 
 struct ThrowsOnCopy {
   ThrowsOnCopy() = default;

@@ -28,12 +28,12 @@ public:
   DockerProxy& operator=(const DockerProxy&) = delete;
 
   std::string host() const { return "unix://" + path_.string(); }
-  /// Harms the next `times` requests whose first line contains `text`, besides those that
-  /// earlier calls are still to harm.
+  /// Harms the next `times` requests whose first line contains `text`. What earlier calls
+  /// have ordered stays in force.
   void harm(Harm harm, std::string text, int times);
   /// Harms no request from now on.
   void heal();
-  /// Breaks the connections of the requests that are swallowed from now on, or were before.
+  /// Breaks the connection of each request that was swallowed, and of each that will be.
   void break_swallowed() { breaking_ = true; }
   /// How many it has harmed.
   int harmed() const { return harmed_; }

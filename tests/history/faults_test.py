@@ -1,9 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The check of histories allows what a partition or a restart of the engine can do, and no more."""
+"""The check of histories allows what a partition or a restart of the engine can do, and no more. Faults hit the client
+that the history names.
+"""
 
+import os
+import subprocess
+import time
 import unittest
+from pathlib import Path
 
+from nemesis import Client, started
 from story import Checks
 
 
@@ -266,6 +273,26 @@ class Clients(Checks):
         self.story.outage()
         self.end()
         self.bad("a was lost")
+
+
+class Victims(unittest.TestCase):
+    """Whether a client of a history is found as this process."""
+
+    def client(self, born):
+        return Client("a", {"space": os.readlink("/proc/self/ns/pid"), "pid": os.getpid(), "node": ""}, born)
+
+    def test_a_client_is_found(self):
+        self.assertEqual(self.client(time.monotonic_ns()).host_pid(), os.getpid())
+
+    def test_a_client_that_is_older_than_the_process_with_its_numbers_is_not_found(self):
+        self.assertIsNone(self.client(0).host_pid())
+
+    def test_the_start_of_a_process_is_a_time_of_the_history(self):
+        before = time.monotonic_ns()
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as child:
+            start = started(Path(f"/proc/{child.pid}"))
+            self.assertLess(before - 1_000_000_000, start)
+            self.assertLess(start, time.monotonic_ns())
 
 
 if __name__ == "__main__":

@@ -20,8 +20,9 @@ ENOUGH = 10  # Clients that are there before the network is cut.
 class Client:
     """A process that has written "born" into the history, found from outside by its namespace of process ids."""
 
-    def __init__(self, name: str, value: dict):
+    def __init__(self, name: str, value: dict, born: int):
         self.name, self.space, self.pid, self.node = name, value["space"], str(value["pid"]), value["node"]
+        self.born = born  # In nanoseconds of the history's clock.
 
     def host_pid(self) -> int | None:
         for folder in Path("/proc").glob("[0-9]*"):
@@ -29,11 +30,21 @@ class Client:
                 if os.readlink(folder / "ns/pid") != self.space:
                     continue
                 lines = (folder / "status").read_text().splitlines()
-                if next(line for line in lines if line.startswith("NSpid:")).split()[-1] == self.pid:
+                if next(line for line in lines if line.startswith("NSpid:")).split()[-1] != self.pid:
+                    continue
+                if started(folder) <= self.born:  # Else the kernel has given the namespace's number to a newer one.
                     return int(folder.name)
             except (OSError, StopIteration):  # It has just ended.
                 continue
         return None
+
+
+def started(process: Path) -> int:
+    """When a process has begun, in nanoseconds of the history's clock, up to one tick too early."""
+    words = (process / "stat").read_text().rsplit(")", 1)[1].split()
+    since_boot = int(words[19]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    now = time.monotonic_ns()  # Read first: a delay between the two clocks makes the start earlier, not later.
+    return since_boot - (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - now)
 
 
 class Nemesis(threading.Thread):
@@ -93,7 +104,7 @@ class Nemesis(threading.Thread):
         for line in lines[:-1]:
             if b'"born"' in line:
                 event = json.loads(line)
-                self.clients[event["who"]] = Client(event["who"], event["value"])
+                self.clients[event["who"]] = Client(event["who"], event["value"], event["t"])
             elif b'"end"' in line:
                 self.clients.pop(json.loads(line)["value"], None)
             elif b'"event":"run"' in line:  # Before that, a pool that cannot reach a worker gives up.

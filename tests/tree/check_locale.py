@@ -18,12 +18,15 @@ from pathlib import Path
 
 FOLDERS = ("base", "wire", "backends", "actors", "libfiber", "cli", "rl", "programs")
 RULES = (
-    (re.compile(r"(?<!Classic<)std::[io]?(?:string|f)stream\b"), "write it as fiber::detail::Classic<{}>"),
+    (re.compile(r"(?<!Classic<)std::w?[io]?(?:string|f)stream\b"), "write it as fiber::detail::Classic<{}>"),
     (re.compile(r"\b(?:strto(?:d|f|ld)|ato[fF]|sto(?:d|f|ld)|[fs]?scanf)(?= ?\()"), "{} reads by the locale: use std::from_chars"),
     (re.compile(r"\bboost::lexical_cast\b"), "{} groups digits by the locale: use std::to_chars or std::from_chars"),
     (re.compile(r"\bCLI11_PARSE\b"), "{} reads numbers by the locale: use fiber::rl::detail::parse_options"),
-    (re.compile(r"\bstd::(?:is(?:alnum|alpha|upper|lower|punct|print|graph|space)|to(?:upper|lower))\b"),
+    (re.compile(r"\bstd::(?:is(?:alnum|alpha|upper|lower|punct|print|graph|space)|to(?:upper|lower))\b"
+                r"|(?<!\w::)(?<![\w.>])(?:is(?:alnum|alpha|upper|lower|punct|print|graph|space)|to(?:upper|lower)|strn?casecmp)(?=\()"),
      "{} asks the locale what a letter is: use base/ascii.hpp"),
+    (re.compile(r"\bstd::w?regex(?: \w+)?(?=[({])"),
+     "{} takes the letters of the global locale: make it empty, call imbue(std::locale::classic()), then assign()"),
     (re.compile(r"\b(?:strftime|strptime|(?:put|get)_time)\b(?=.*\")"), "{} has the names of the locale: use fmt::format"),
     (re.compile(r"\{[^{}\"]*:[^{}\"]*L[^{}\"]*\}(?=[^\"]*\")"), "{} writes by the locale: leave out L"),
 )

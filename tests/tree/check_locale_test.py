@@ -27,7 +27,7 @@ class CheckLocale(unittest.TestCase):
         self.assertEqual(check_locale.problems(Path(__file__).resolve().parents[2]), [])
 
     def test_a_stream_of_the_global_locale_is_found_with_its_place(self):
-        for stream in ("ostringstream", "istringstream", "stringstream", "ofstream", "ifstream", "fstream"):
+        for stream in ("ostringstream", "istringstream", "stringstream", "ofstream", "ifstream", "fstream", "wostringstream"):
             self.assertEqual(
                 self.problems(f"  std::{stream} out;"),
                 [f"rl/report/plot.cpp:2: write it as fiber::detail::Classic<std::{stream}>"],
@@ -43,12 +43,13 @@ class CheckLocale(unittest.TestCase):
 
     def test_a_function_that_writes_by_the_locale_is_found(self):
         for call in ('std::printf("%.1f s", x)', 'std::snprintf(text, sizeof text,\n  "%s;"\n  " %6.4g", name, x)',
-                     "std::toupper(c)", "std::isalnum(c) != 0", 'std::put_time(&now, "%b")', 'fmt::format("{:.1Lf}", x)'):
+                     "std::toupper(c)", "std::isalnum(c) != 0", "toupper(c)", "::toupper(c)", "strcasecmp(a, b)", 'std::regex form("[a-z]")', 'std::put_time(&now, "%b")', 'fmt::format("{:.1Lf}", x)'):
             self.assertEqual(len(self.problems(f"  {call};")), 1, call)
 
     def test_a_call_that_writes_no_decimals_passes(self):
         for call in ('std::printf("%5.0f ms, %s", x, y)', 'detail::formatted("%.1f", x)', 'std::printf("%zu", n); f("%g")',
-                     'fmt::format("{:.1f} L", x)', "std::isdigit(c)"):
+                     'fmt::format("{:.1f} L", x)', "std::isdigit(c)", "std::regex form;",
+                     "base.tolower(c)"):
             self.assertEqual(self.problems(f"  {call};"), [], call)
 
     def test_what_was_compiled_shows_where_a_number_with_decimals_is_written(self):

@@ -176,6 +176,12 @@ template <class T>
 inline constexpr bool is_address_holder<T> =
   has_address_member<T>(std::make_index_sequence<16>());
 
+template <class T>
+inline constexpr bool is_variant_with_address = false;
+template <class... Alternatives>
+inline constexpr bool is_variant_with_address<std::variant<Alternatives...>> =
+  (holds_address<std::remove_const_t<Alternatives>>() || ...);
+
 /// Whether the bytes of a `T`, as a member of a struct, mean nothing in another process.
 template <class T>
 consteval bool holds_address() {
@@ -183,7 +189,8 @@ consteval bool holds_address() {
     return holds_address<std::remove_const_t<typename T::value_type>>();
   else
     return std::is_pointer_v<T> || std::is_member_pointer_v<T> || is_process_bound<T> ||
-           is_error<T> || is_span<T> || View<T> || is_address_holder<T>;
+           is_error<T> || is_span<T> || View<T> || is_address_holder<T> ||
+           is_variant_with_address<T> || is_standard_binder<T>;
 }
 
 template <class T>
@@ -252,9 +259,9 @@ constexpr void check_mutable_value() {
     "capture-less lambda, fiber::bind or a function object with serialize()");
   static_assert(
     !is_standard_binder<T>,
-    "fiber: what std::bind and std::mem_fn return holds addresses of functions, which "
-    "mean nothing in another process; use fiber::bind, or a lambda that captures "
-    "nothing");
+    "fiber: what std::bind, std::bind_front, std::mem_fn and std::not_fn return can't be "
+    "sent to another process, as it may hold addresses of functions; use fiber::bind, or "
+    "a lambda that captures nothing");
   static_assert(
     !is_process_bound<T>,
     "fiber: a value of this type means something in one process only (std::type_index, "

@@ -60,6 +60,15 @@ TEST_F(DockerContainers, containers_have_volumes_and_variables) {
   std::filesystem::remove_all(folder);
 }
 
+TEST_F(DockerContainers, a_program_may_close_its_stdin_before_it_becomes_a_job) {
+  BackendTest test(make_docker(docker_options()));
+  auto spec = BackendTest::spec("one", "print alive\nexit 7");
+  spec.environment["FIBER_TEST_CLOSE_STDIN"] = "1";
+  const auto job = test.backend->create(std::move(spec));
+  EXPECT_EQ(test.logs_with(job.id, "alive\n"), "alive\n");
+  EXPECT_EQ(test.events.last(job.id).exit_code, 7);
+}
+
 TEST_F(DockerContainers, start_parameters_of_a_job_are_not_visible) {
   BackendTest test(make_docker(docker_options()));
   auto spec = BackendTest::spec("one", "wait\nSECRET-BOOT");

@@ -68,7 +68,10 @@ TEST_F(DockerLost, a_lost_container_is_not_mistaken_for_the_one_made_in_its_plac
   proxy.harm(Harm::lose_reply, "/wait", all);
   proxy.harm(Harm::lose_reply, "/json", all);
   auto inspections = proxy.seen("/json");
-  auto job = test.create("one", "wait");
+  // On Podman, a job whose container has vanished ends after five seconds.
+  auto spec = BackendTest::spec("one", "print alive\nlinger SIX_SECONDS\nexit 7");
+  spec.environment["SIX_SECONDS"] = "6";
+  auto job = test.backend->create(std::move(spec));
   EXPECT_TRUE(eventually([&] { return proxy.seen("/json") > inspections; }));
   proxy.harm(Harm::lose_reply, "DELETE", all);
   proxy.break_swallowed(); // The container is removed, and another one created.
@@ -79,11 +82,9 @@ TEST_F(DockerLost, a_lost_container_is_not_mistaken_for_the_one_made_in_its_plac
   EXPECT_TRUE(eventually(
     [&] { return proxy.seen("/json") > inspections || proxy.seen("/create") == 3; }));
   proxy.heal();
-  EXPECT_EQ(test.logs_with(job.id, "waiting\n"), "waiting\n");
-  std::this_thread::sleep_for(seconds(6)); // Podman is waited for so long, if one vanished.
-  EXPECT_EQ(test.events.of(job.id).size(), 1u);
-  test.backend->terminate(job.id, std::chrono::minutes(1));
-  EXPECT_EQ(test.events.last(job.id).exit_code, 0);
+  EXPECT_EQ(test.logs_with(job.id, "alive\n"), "alive\n");
+  EXPECT_EQ(test.events.last(job.id).exit_code, 7);
+  EXPECT_EQ(test.events.of(job.id).size(), 2u); // It started once and ended once.
 }
 
 TEST_F(DockerLost, a_lost_kill_request_is_retried) {

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include "tests/backends/docker/docker_fixture.hpp"
@@ -6,6 +10,8 @@
 #include "tests/clusters/cluster.hpp"
 
 int main(int argc, char** argv) {
+  if (std::getenv("FIBER_TEST_CLOSE_STDIN") != nullptr)
+    ::close(STDIN_FILENO); // As a program may do before fiber::init.
   if (auto entry = fiber::backends::enter_job())
     return fiber::backends::play(*entry, argc, argv);
   if (argc == 3 && std::string(argv[1]) == "--drive-inside")

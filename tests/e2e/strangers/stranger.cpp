@@ -13,16 +13,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iostream>
-#include <map>
-#include <numeric>
-#include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <vector>
 
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -32,37 +26,16 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fiber/fiber.hpp>
 
+#include "tests/e2e/strangers/strangers.hpp"
+
+namespace fiber::strangers {
 namespace {
 
 using namespace std::chrono_literals;
-
-std::optional<fiber::Session> static_session;
-std::optional<fiber::Pool> static_pool;
-
-int twice(int i) {
-  return 2 * i;
-}
-std::vector<int> numbers(int n) {
-  std::vector<int> all(static_cast<std::size_t>(n));
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
-/// Whether a pool does its work, and loses no worker.
-bool works(fiber::Pool& pool, int tasks = 100) {
-  auto results = pool.map(twice, numbers(tasks));
-  long sum = std::accumulate(results.begin(), results.end(), 0L);
-  return sum == long{tasks} * (tasks - 1) && pool.stats().workers_lost == 0;
-}
-
-int say(bool good) {
-  std::cout << (good ? "good" : "bad") << std::endl;
-  return good ? EXIT_SUCCESS : EXIT_FAILURE;
-}
 
 // -- descriptors --
 
@@ -98,116 +71,6 @@ std::string loss_by(const std::string& how) {
   return "no loss";
 }
 
-// -- forks --
-
-/// Forks a child that leaves the function as a caller would not expect; waits for it.
-template <class F>
-int parent_of(F in_child) {
-  auto pid = ::fork();
-  if (pid == 0)
-    in_child();
-  else if (int status = 0; ::waitpid(pid, &status, 0) == pid && WIFEXITED(status))
-    return WEXITSTATUS(status);
-  return pid == 0 ? 0 : -1;
-}
-int child_returns(int) {
-  return parent_of([] {});
-}
-int child_throws(int) {
-  return parent_of([] { throw std::runtime_error("thrown in the child"); });
-}
-int child_asks(fiber::Queue<int> queue) {
-  return parent_of([&] {
-    try {
-      queue.put(1);
-    } catch (const fiber::Closed&) {
-      ::_exit(7);
-    }
-    ::_exit(8);
-  });
-}
-struct Forks {
-  int call() {
-    return parent_of([] {});
-  }
-};
-int ring_member(fiber::RingMember& member) {
-  auto code = parent_of([] {});
-  std::array<int, 1> sum{1};
-  member.allreduce(sum);
-  return 10 * code + sum[0];
-}
-
-bool forks_in_jobs() {
-  auto ones = [](const std::vector<int>& codes) {
-    return codes == std::vector<int>(codes.size(), EXIT_FAILURE);
-  };
-  fiber::Pool pool(2);
-  auto good = ones(pool.map(child_returns, numbers(6))) &&
-              ones(pool.map(child_throws, numbers(6))) && works(pool);
-  fiber::Queue<int> queue(9);
-  good = good && pool.apply(child_asks, queue) == 7 && queue.size() == 0;
-  fiber::Pool with_initializer({.workers = 2, .initializer = [] { parent_of([] {}); }});
-  good = good && works(with_initializer);
-  fiber::Process process([] { child_returns(0); });
-  process.start();
-  process.join();
-  good = good && process.exit_code() == 0;
-  fiber::Manager manager;
-  auto object = manager.create<Forks>();
-  good = good && object.call<&Forks::call>() == EXIT_FAILURE &&
-         object.call<&Forks::call>() == EXIT_FAILURE;
-  fiber::Ring ring(2, ring_member);
-  return good && ring.run() == std::vector<int>{12, 12};
-}
-
-int slow_twice(int i) {
-  std::this_thread::sleep_for(2ms);
-  return 2 * i;
-}
-/// A child of the driver can't use the session, and ends by returning from main().
-int forks_in_driver(int argc, char** argv) {
-  auto session = fiber::init(argc, argv);
-  fiber::Pool pool(2);
-  fiber::Queue<int> queue(9);
-  fiber::Lock lock;
-  auto running = pool.map_async(slow_twice, numbers(300));
-  auto pid = ::fork();
-  if (pid == 0) {
-    int refused = 0;
-    for (const auto& use : std::vector<std::function<void()>>{
-           [&] { pool.apply(twice, 1); }, [&] { queue.put(1); }, [&] { lock.lock(); },
-           [&] { running.get(); }, [] { fiber::Manager(); }, [] { fiber::Pool(1); }})
-      try {
-        use();
-      } catch (const fiber::Error& error) {
-        refused += std::strstr(error.what(), "forked") != nullptr ? 1 : 0;
-      }
-    return 40 + refused;
-  }
-  int status = 0;
-  auto child =
-    ::waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  if (child != 46)
-    std::cout << "the child ended with " << child << std::endl;
-  return say(child == 46 && running.get().size() == 300 && works(pool));
-}
-
-/// The daemon is the child of a driver. It says so instead of waiting for ever.
-int becomes_a_daemon(int argc, char** argv, const std::string& file) {
-  auto session = fiber::init(argc, argv);
-  fiber::Pool pool(2);
-  if (::daemon(1, 1) != 0)
-    return EXIT_FAILURE;
-  try {
-    pool.apply(twice, 1);
-  } catch (const fiber::Error& error) {
-    std::ofstream(file + ".draft") << error.what();
-    std::rename((file + ".draft").c_str(), file.c_str());
-  }
-  return EXIT_SUCCESS;
-}
-
 // -- stacks --
 
 /// Uses 5 MiB of its stack.
@@ -226,6 +89,7 @@ bool uses_deep_stacks() {
   fiber::Manager manager;
   auto object = manager.create<Deep>();
   return results[99] == 198 && pool.stats().workers_lost == 0 &&
+         pool.apply_async(twice, 1).then(deep).get() == 4 &&
          object.call<&Deep::call>(4) == 8;
 }
 
@@ -259,6 +123,24 @@ bool kills_processes() {
   sleeper.pid(); // Waits until it runs.
   sleeper.kill();
   return sleeper.join(30s) && sleeper.exit_code() == -SIGKILL;
+}
+
+/// Forbids this process to write a file beyond one page. Returns whether a write fails.
+bool fills(const std::string& file) {
+  constexpr rlim_t most = 4096;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_FSIZE, &limit);
+  limit.rlim_cur = most;
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  std::ofstream out(file);
+  out << std::string(2 * most, '.') << std::flush;
+  return !out;
+}
+/// A task fills a file, and the driver a file and its trace.
+bool fills_files(const std::string& file) {
+  fiber::Pool pool(2);
+  auto good = works(pool) && pool.apply(fills, file) && fills(file);
+  return good && works(pool, 1000);
 }
 
 // -- signals --
@@ -379,8 +261,10 @@ int act_before_init(std::string_view program, int argc, char** argv) {
 }
 
 } // namespace
+} // namespace fiber::strangers
 
 int main(int argc, char** argv) {
+  using namespace fiber::strangers;
   const std::string_view program = argc > 1 ? argv[1] : "";
   char* argument = argc > 2 ? argv[2] : nullptr;
   if (auto code = act_before_init(program, argc, argv))
@@ -395,11 +279,8 @@ int main(int argc, char** argv) {
   }
   if (program == "no_pidfd_signals")
     refuse_signals_by_pidfd();
-  if (program == "static") {
-    static_session.emplace(fiber::init(argc, argv));
-    static_pool.emplace(2);
-    return say(works(*static_pool));
-  }
+  if (program == "statics")
+    return keeps_all_in_statics(argc, argv, argument);
   auto session = fiber::init(argc, argv);
   if (program == "forks")
     return say(forks_in_jobs());
@@ -407,6 +288,8 @@ int main(int argc, char** argv) {
     return say(kills_processes());
   if (program == "signals")
     return say(rings_pass_no_signals_on());
+  if (program == "fills")
+    return say(fills_files(argument));
   if (program == "stacks")
     return say(uses_deep_stacks());
   if (program == "loses_links") {

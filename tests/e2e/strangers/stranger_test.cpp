@@ -102,19 +102,19 @@ TEST_F(Stranger, removes_or_replaces_its_file_before_init) {
     }
 }
 
-TEST_F(Stranger, forks_in_tasks_calls_and_ring_members) {
+TEST_F(Stranger, forks_in_functions_of_jobs_and_in_callbacks) {
   auto output = run("forks");
   EXPECT_NE(output.find("good\n"), std::string::npos) << output;
-  for (auto* where :
-       {"a task", "an initializer", "a call of an object", "the function of a ring"})
+  for (auto* where : {"a task", "an initializer", "a call of an object",
+                      "the function of a ring", "a callback"})
     EXPECT_NE(output.find(std::string("was forked in ") + where), std::string::npos)
       << where << '\n'
       << output;
 }
 
 TEST_F(Stranger, forks_in_its_driver) {
-  for (auto* link : {"", "FIBER_LINK=tls", "FIBER_BACKEND=inline"})
-    expect_good("driver_forks", link);
+  for (auto* way : {"", "FIBER_LINK=tls", "FIBER_BACKEND=inline"})
+    expect_good("driver_forks", way);
 }
 
 TEST_F(Stranger, becomes_a_daemon_after_init) {
@@ -124,18 +124,33 @@ TEST_F(Stranger, becomes_a_daemon_after_init) {
     << written();
 }
 
-TEST_F(Stranger, keeps_its_session_in_a_static) {
-  for (int i = 0; i < 10; ++i)
-    expect_good("static");
+TEST_F(Stranger, keeps_session_and_handles_in_statics) {
+  for (auto* end : {"return", "function", "exit"})
+    for (int i = 0; i < 3; ++i)
+      expect_good(std::string("statics ") + end);
+}
+
+TEST_F(Stranger, keeps_them_in_statics_with_tls_and_inline) {
+  for (auto* way : {"FIBER_LINK=tls", "FIBER_BACKEND=inline"})
+    for (auto* end : {"return", "function", "exit"})
+      expect_good(std::string("statics ") + end, way);
 }
 
 TEST_F(Stranger, has_deep_stacks_without_a_limit) {
-  expect_good("stacks", "ulimit -s unlimited;");
+  for (auto* backend : {"", "FIBER_BACKEND=inline"})
+    expect_good("stacks", std::string("ulimit -s unlimited; ") + backend);
 }
 
 TEST_F(Stranger, may_not_write_files) {
   auto output = run("work", "ulimit -f 0;", 1);
   EXPECT_NE(output.find("create job: File too large"), std::string::npos) << output;
+}
+
+TEST_F(Stranger, fills_a_file_and_its_trace) {
+  auto output = run("fills " + file(), "FIBER_TRACE=" + file() + ".trace");
+  EXPECT_NE(output.find("can't write the trace"), output.npos) << output;
+  EXPECT_NE(output.find("good\n"), output.npos) << output;
+  std::filesystem::remove(file() + ".trace");
 }
 
 TEST_F(Stranger, runs_in_a_sandbox_without_signals_by_pidfd) {
@@ -154,8 +169,8 @@ TEST_F(Stranger, runs_under_valgrind) {
   const std::string valgrind = "/usr/bin/valgrind";
   if (!std::filesystem::exists(valgrind))
     GTEST_SKIP() << "needs valgrind";
-  for (auto* program : {"work", "static"}) {
-    Program started({valgrind, "-q", "--error-exitcode=9", STRANGER, program});
+  for (auto* program : {"work", "statics"}) {
+    Program started({valgrind, "-q", "--error-exitcode=9", STRANGER, program, "return"});
     auto output = started.rest();
     EXPECT_NE(output.find("good\n"), std::string::npos) << program << '\n' << output;
     EXPECT_EQ(started.wait(), 0) << program << '\n' << output;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <chrono>
+#include <functional>
 #include <list>
 #include <map>
 #include <optional>
@@ -54,6 +55,7 @@ struct Wide { // Trivially copyable, with more members than are looked at.
   std::array<float, 3> colour;
   std::chrono::seconds age;
   std::optional<int> parent;
+  std::variant<int, float> weight;
 };
 Wide widen(const Wide& wide) {
   return wide;
@@ -97,5 +99,6 @@ void use(fiber::Pool& pool) {
     static_cast<void>(sum);
   for (auto&& outcome : pool.imap_unordered(nothing, {1, 2, 3}))
     outcome.value();
+  pool.apply(std::not_fn([](int a) { return a > 0; }), 2);
   pool.apply(fiber::meta(add, {.cpu = 1}), 1, 2);
 }

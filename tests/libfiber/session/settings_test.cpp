@@ -85,6 +85,13 @@ TEST_F(SettingsTest, times_have_units) {
   }
 }
 
+TEST_F(SettingsTest, times_that_are_too_long_are_31_years) {
+  for (auto* text : {"1e13ms", "100000d", "1e99s", "1e300", "inf"}) {
+    setenv("FIBER_LEASE", text, 1);
+    EXPECT_EQ(resolve().lease.count(), 1000000000000) << text;
+  }
+}
+
 TEST_F(SettingsTest, are_the_same_in_a_locale_with_a_decimal_comma) {
   file("[default]\nlease = 1234.5\nworkers_start_window = 1500\n");
   const test::CommaLocale locale;
@@ -151,7 +158,7 @@ TEST_F(SettingsTest, a_lease_must_outlast_two_heartbeat_timeouts) {
 }
 
 TEST_F(SettingsTest, numbers_that_make_no_sense_are_refused) {
-  for (auto* text : {"-1s", "0", "nan", "inf", "1e99s", "12 parsecs", "12H", "1w", ""}) {
+  for (auto* text : {"-1s", "0", "nan", "12 parsecs", "12H", "1w", ""}) {
     file("[default]\nstart_deadline = " + std::string(text) + "\n");
     EXPECT_EQ(refused().key(), "start_deadline") << text;
     EXPECT_NE(refused().valid().find("units: ms, s, min, h, d"), std::string::npos);

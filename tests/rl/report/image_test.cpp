@@ -5,11 +5,13 @@
 #include "fiber/rl/image.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -237,6 +239,16 @@ TEST_F(ImageTest, a_gif_decodes_to_its_images) {
   ASSERT_EQ(animation.images.size(), images.size());
   for (std::size_t i = 0; i < images.size(); ++i)
     EXPECT_TRUE(animation.images[i] == images[i]) << "image " << i;
+}
+
+TEST_F(ImageTest, a_gif_shows_an_image_as_long_as_its_format_allows) {
+  const std::vector images = {noise(3, 3, 1, 9)};
+  for (const auto& [time, hundredths] :
+       {std::pair{std::chrono::milliseconds::max(), 65'535u},
+        std::pair{std::chrono::milliseconds::min(), 2u}}) {
+    write_gif(path_, images, time);
+    EXPECT_EQ(decoded_gif(written()).hundredths, (std::vector<unsigned>{hundredths}));
+  }
 }
 
 TEST_F(ImageTest, a_gif_of_any_length_of_data_ends_where_its_codes_do) {
