@@ -18,6 +18,10 @@
 #include "wire/error.hpp"
 #include "wire/openssl.hpp"
 
+/// There with LeakSanitizer only.
+extern "C" __attribute__((weak)) void __lsan_register_root_region(const void*,
+                                                                  std::size_t);
+
 namespace fiber::wire {
 namespace {
 
@@ -36,7 +40,12 @@ void protect_keys() {
   std::call_once(once, [] {
     // A session in a static object may end after OpenSSL's exit handler.
     OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
-    CRYPTO_secure_malloc_init(room, least);
+    if (CRYPTO_secure_malloc_init(room, least) == 0 || !__lsan_register_root_region)
+      return;
+    // OpenSSL keeps pointers in this heap, where LeakSanitizer does not look by itself.
+    auto* all = OPENSSL_secure_malloc(room);
+    __lsan_register_root_region(all, room);
+    OPENSSL_secure_free(all);
   });
 }
 
