@@ -378,7 +378,7 @@ struct NodeLinkState {
     if (node.job_gone && node.link && !node.link_gone) {
       node.link->close(); // A process that the job started holds the other end.
     } else if (node.link_gone && !node.job_gone) {
-      startup.outlived_link = node.job && node.job->page;
+      startup.outlived_link(node.job.get());
       end_job(std::chrono::milliseconds(0));
       if (stage == 0) {
         self->delayed_send(self, exit_report_wait, LingerTick{1});

@@ -120,6 +120,20 @@ TEST_F(NodeLinkTest,
   EXPECT_NE(reason.find(lost_link + std::string("closed;")), reason.npos) << reason;
 }
 
+TEST_F(NodeLinkTest,
+       an_engines_job_that_is_killed_since_it_ran_on_without_its_link_is_told) {
+  start();
+  link_closes();
+  pass(3s);
+  EXPECT_EQ(heard->ended.size(), 1u);
+  job_ends(-9);
+  ASSERT_EQ(heard->lost.size(), 1u);
+  auto& reason = heard->lost[0].reason;
+  EXPECT_NE(reason.find("its connection to the driver was closed or lost before: closed"),
+            reason.npos)
+    << reason;
+}
+
 TEST_F(NodeLinkTest, time_in_which_the_driver_is_suspended_does_not_count) {
   order();
   create();

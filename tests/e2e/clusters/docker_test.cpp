@@ -228,6 +228,19 @@ TEST_F(DockerPool, a_task_that_crashes_is_told_where) {
   }
 }
 
+TEST_F(DockerPool, a_job_whose_task_closed_its_connection_is_told_so) {
+  open(config());
+  Pool pool(PoolOptions{.workers = 1, .max_retries = 0});
+  try {
+    pool.apply([] { return ::close_range(3, ~0U, 0) + ::pause(); });
+    ADD_FAILURE() << "it went on";
+  } catch (const WorkerLost& error) {
+    EXPECT_NE(error.reason().find("connection to the driver was closed or lost"),
+              std::string::npos)
+      << error.what();
+  }
+}
+
 TEST_F(DockerPool, a_job_sees_its_share_of_the_machine) {
   open(config());
   Pool pool(PoolOptions{.workers = 1, .resources = {.cpu = 0.5, .memory_mb = enough_mb}});
