@@ -45,7 +45,7 @@ inline constexpr bool is_process_bound<std::chrono::zoned_time<Duration, Zone>> 
 #endif
 
 /// What std::bind(), std::bind_front() and std::mem_fn() return, and std::not_fn() of
-/// what is not empty, as is a lambda without captures: refused, as it may hold addresses.
+/// anything with members (a function counts): refused, as it may hold addresses.
 template <class T>
 inline constexpr bool is_standard_binder = std::is_bind_expression_v<T>;
 #ifdef __GLIBCXX__
