@@ -40,12 +40,13 @@ void explain_exit(NodeLost& lost, const NodeStartup& start) {
   }
 }
 
-/// Says why a job that was killed after its link had ended is lost.
+/// Gives the reason if a job was killed after its link had ended.
 void explain_lost_link(NodeLost& lost, const backends::JobEvent& event,
                        const NodeStartup& start) {
   if (start.ran_on == NodeStartup::RanOn::perhaps) {
-    lost.reason = event.detail + " (its connection to the driver was closed or lost " +
-                  "before: " + start.link_end + ")";
+    if (event.detail.starts_with("killed by SIGKILL")) // Not "OOMKilled".
+      lost.reason = event.detail +
+                    "; its connection to the driver had already ended: " + start.link_end;
     return;
   }
   auto& report = lost.last.crash.emplace(); // As a job would report it.
@@ -56,7 +57,8 @@ void explain_lost_link(NodeLost& lost, const backends::JobEvent& event,
 } // namespace
 
 void NodeStartup::outlived_link(const backends::Job* job) {
-  ran_on = job && job->page ? RanOn::yes : RanOn::perhaps;
+  if (!asked_to_end)
+    ran_on = job && job->page ? RanOn::yes : RanOn::perhaps;
 }
 
 NodeJob make_node_job(const NodeServices& services, const NodeTemplate& job_template,

@@ -27,11 +27,13 @@ struct NodeStartup {
   bool linked = false;       ///< The job has connected.
   bool up = false;           ///< The node is ready for tasks.
   std::string link_end = {}; ///< Why its link has ended.
-  /// Whether it ran on after that, and was killed therefore. Perhaps: its engine may have
-  /// told too late that it had ended.
+  bool asked_to_end = false; ///< The driver has asked the engine to end it.
+  /// Whether it ran on after that, and was killed for that. Perhaps: it may have ended
+  /// before, and its engine reported that late.
   enum class RanOn { no, perhaps, yes } ran_on = RanOn::no;
 
-  /// Notes that no end of `job` was reported when its link had ended.
+  /// Notes that no end of `job` was reported when its link had ended. Does nothing if the
+  /// job was asked to end.
   void outlived_link(const backends::Job* job);
 };
 
