@@ -18,7 +18,8 @@
 #include "wire/error.hpp"
 #include "wire/openssl.hpp"
 
-/// There with LeakSanitizer only.
+/// Null unless the program is built with LeakSanitizer.
+// NOLINTNEXTLINE(bugprone-reserved-identifier): it has this name.
 extern "C" __attribute__((weak)) void __lsan_register_root_region(const void*,
                                                                   std::size_t);
 
@@ -44,7 +45,8 @@ void protect_keys() {
       return;
     // OpenSSL keeps pointers in this heap, where LeakSanitizer does not look by itself.
     auto* all = OPENSSL_secure_malloc(room);
-    __lsan_register_root_region(all, room);
+    if (all != nullptr)
+      __lsan_register_root_region(all, room);
     OPENSSL_secure_free(all);
   });
 }

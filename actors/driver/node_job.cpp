@@ -40,7 +40,26 @@ void explain_exit(NodeLost& lost, const NodeStartup& start) {
   }
 }
 
+/// Gives the reason if a job was killed after its link had ended.
+void explain_lost_link(NodeLost& lost, const backends::JobEvent& event,
+                       const NodeStartup& start) {
+  if (start.ran_on == NodeStartup::RanOn::perhaps) {
+    if (event.detail.starts_with("killed by SIGKILL")) // Not "OOMKilled".
+      lost.reason = event.detail +
+                    "; its connection to the driver had already ended: " + start.link_end;
+    return;
+  }
+  auto& report = lost.last.crash.emplace(); // As a job would report it.
+  report.signal = SIGKILL;
+  report.uncaught = start.link_end;
+}
+
 } // namespace
+
+void NodeStartup::outlived_link(const backends::Job* job) {
+  if (!asked_to_end)
+    ran_on = job && job->page ? RanOn::yes : RanOn::perhaps;
+}
 
 NodeJob make_node_job(const NodeServices& services, const NodeTemplate& job_template,
                       const NodeOrder& order, std::uint64_t incarnation) {
@@ -95,11 +114,9 @@ void describe_end(NodeLost& lost, const backends::JobEvent& event,
   drop_other_crash(lost.last, lost.exit_code);
   if (!start.up)
     explain_exit(lost, start);
-  else if (start.outlived_link && lost.exit_code == -SIGKILL && !lost.last.crash) {
-    auto& report = lost.last.crash.emplace(); // As a job would report it.
-    report.signal = SIGKILL;
-    report.uncaught = start.link_end;
-  }
+  else if (start.ran_on != NodeStartup::RanOn::no && lost.exit_code == -SIGKILL &&
+           !lost.last.crash)
+    explain_lost_link(lost, event, start);
   if (lost.reason.empty())
     lost.reason =
       event.detail + (lost.last.crash ? in_brackets(lost.last.crash->detail()) : "");

@@ -27,9 +27,14 @@ struct NodeStartup {
   bool linked = false;       ///< The job has connected.
   bool up = false;           ///< The node is ready for tasks.
   std::string link_end = {}; ///< Why its link has ended.
-  /// It is killed because it runs on after that. False for jobs with an engine, which
-  /// may tell late that a job has ended.
-  bool outlived_link = false;
+  bool asked_to_end = false; ///< The driver has asked the engine to end it.
+  /// Whether it ran on after that, and was killed for that. Perhaps: it may have ended
+  /// before, and its engine reported that late.
+  enum class RanOn { no, perhaps, yes } ran_on = RanOn::no;
+
+  /// Notes that no end of `job` was reported when its link had ended. Does nothing if the
+  /// job was asked to end.
+  void outlived_link(const backends::Job* job);
 };
 
 /// Returns the cause if an engine has created no job, by its errno or HTTP status and its

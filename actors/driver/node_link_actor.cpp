@@ -378,12 +378,10 @@ struct NodeLinkState {
     if (node.job_gone && node.link && !node.link_gone) {
       node.link->close(); // A process that the job started holds the other end.
     } else if (node.link_gone && !node.job_gone) {
-      startup.outlived_link = node.job && node.job->page;
+      startup.outlived_link(node.job.get());
       end_job(std::chrono::milliseconds(0));
-      if (stage == 0) {
-        self->delayed_send(self, exit_report_wait, LingerTick{1});
-        return;
-      }
+      if (stage == 0)
+        return self->delayed_send(self, exit_report_wait, LingerTick{1});
       node.job_gone = true;
       lost.reason = "exit unknown (the engine did not report it)";
       end_if_gone();
@@ -391,8 +389,10 @@ struct NodeLinkState {
   }
 
   void end_job(std::chrono::milliseconds grace) {
-    if (node.job && !node.job_gone)
+    if (node.job && !node.job_gone) {
+      startup.asked_to_end = true;
       self->send(services->backend, EndJob{node.job->id, grace});
+    }
   }
 
   void stop(const caf::error& reason) {

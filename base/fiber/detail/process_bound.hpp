@@ -44,8 +44,8 @@ template <class Duration, class Zone>
 inline constexpr bool is_process_bound<std::chrono::zoned_time<Duration, Zone>> = true;
 #endif
 
-/// What std::bind(), std::bind_front() and std::mem_fn() return, and std::not_fn() of a
-/// function: refused, as it may hold addresses of functions.
+/// What std::bind(), std::bind_front() and std::mem_fn() return, and std::not_fn() of
+/// anything with members (a function counts): refused, as it may hold addresses.
 template <class T>
 inline constexpr bool is_standard_binder = std::is_bind_expression_v<T>;
 #ifdef __GLIBCXX__
@@ -54,8 +54,7 @@ inline constexpr bool is_standard_binder<std::_Mem_fn<Member>> = true;
 template <class... Parts>
 inline constexpr bool is_standard_binder<std::_Bind_front<Parts...>> = true;
 template <class F>
-inline constexpr bool is_standard_binder<std::_Not_fn<F>> =
-  std::is_pointer_v<F> || std::is_member_pointer_v<F>;
+inline constexpr bool is_standard_binder<std::_Not_fn<F>> = !std::is_empty_v<F>;
 #endif
 
 } // namespace fiber::detail

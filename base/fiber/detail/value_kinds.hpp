@@ -260,8 +260,9 @@ constexpr void check_mutable_value() {
   static_assert(
     !is_standard_binder<T>,
     "fiber: what std::bind, std::bind_front, std::mem_fn and std::not_fn return can't be "
-    "sent to another process, as it may hold addresses of functions; use fiber::bind, or "
-    "a lambda that captures nothing");
+    "sent to another process, as it may hold addresses; use fiber::bind, or a lambda "
+    "that "
+    "captures nothing");
   static_assert(
     !is_process_bound<T>,
     "fiber: a value of this type means something in one process only (std::type_index, "

@@ -120,6 +120,36 @@ TEST_F(NodeLinkTest,
   EXPECT_NE(reason.find(lost_link + std::string("closed;")), reason.npos) << reason;
 }
 
+TEST_F(NodeLinkTest, the_loss_of_an_engines_job_names_the_link_that_had_ended) {
+  start();
+  link_closes();
+  pass(3s);
+  EXPECT_EQ(heard->ended.size(), 1u);
+  job_ends(-9, "killed by SIGKILL");
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_EQ(heard->lost[0].reason, "killed by SIGKILL; its connection to the driver had "
+                                   "already ended: closed");
+}
+
+TEST_F(NodeLinkTest, what_an_engine_tells_late_is_not_mistaken_for_a_closed_connection) {
+  start();
+  link_closes();
+  pass(3s);
+  job_ends(-9, "OOMKilled, limit 200 MiB");
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_EQ(heard->lost[0].reason, "OOMKilled, limit 200 MiB");
+}
+
+TEST_F(NodeLinkTest, the_end_of_a_job_that_the_driver_has_killed_names_no_connection) {
+  start();
+  kill_node();
+  link_closes();
+  pass(3s);
+  job_ends(-9, "killed by SIGKILL");
+  ASSERT_EQ(heard->lost.size(), 1u);
+  EXPECT_EQ(heard->lost[0].reason, "killed by SIGKILL");
+}
+
 TEST_F(NodeLinkTest, time_in_which_the_driver_is_suspended_does_not_count) {
   order();
   create();

@@ -136,16 +136,16 @@ protected:
     create();
     ready();
   }
-  void job_ends(int code) {
-    caf::anon_send(node_, ended(code));
+  void job_ends(int code, const std::string& detail = "it ended") {
+    caf::anon_send(node_, ended(code, detail));
     run();
   }
-  static backends::JobEvent ended(int code) {
+  static backends::JobEvent ended(int code, const std::string& detail = "it ended") {
     return {.kind = backends::JobEvent::Kind::ended,
             .job = "7",
             .pid = 0,
             .exit_code = code,
-            .detail = "it ended"};
+            .detail = detail};
   }
   void job_reports(const backends::JobEvent& event) {
     caf::anon_send(node_, event);
@@ -153,6 +153,10 @@ protected:
   }
   void job_wrote(const std::string& text) {
     caf::anon_send(node_, JobOutput{text});
+    run();
+  }
+  void kill_node() {
+    caf::anon_send(node_, KillNode{});
     run();
   }
   void end_node(std::chrono::milliseconds grace) {

@@ -2,6 +2,7 @@
 // The promise: restarts are counted and delayed as the options say, to the millisecond.
 
 #include "actors/supervision/restart_policy.hpp"
+#include "base/bounded_time.hpp"
 #include "fiber/detail/caf/error.hpp"
 
 #include <limits>
@@ -187,6 +188,9 @@ TEST(BackoffDice, senseless_backoff_options_are_made_valid) {
   EXPECT_EQ(wait({.first = 100ms, .factor = 2, .jitter = nan}, 2), 100ms);
   EXPECT_EQ(wait({.first = 100ms, .most = 5s, .factor = 10, .jitter = 0}, 1 << 30), 5s);
   EXPECT_LE(wait({.first = 100ms, .jitter = 50}, 2), 200ms);
+  const auto longest = std::chrono::milliseconds::max();
+  EXPECT_EQ(wait({.first = longest, .most = 5s, .jitter = 0}, 2), 5s);
+  EXPECT_EQ(wait({.first = longest, .most = longest, .jitter = 0}, 5), longest_time);
 }
 
 } // namespace

@@ -228,6 +228,21 @@ TEST_F(DockerPool, a_task_that_crashes_is_told_where) {
   }
 }
 
+TEST_F(DockerPool, a_loss_names_the_connection_that_a_task_closed) {
+  open(config());
+  Pool pool(PoolOptions{.workers = 1, .max_retries = 0});
+  try {
+    pool.apply([] {
+      ::close_range(3, ~0U, 0);
+      return ::pause();
+    });
+    ADD_FAILURE() << "it went on";
+  } catch (const WorkerLost& error) {
+    const std::string told = "killed by SIGKILL; its connection to the driver had";
+    EXPECT_EQ(error.reason().find(told), 0U) << error.reason();
+  }
+}
+
 TEST_F(DockerPool, a_job_sees_its_share_of_the_machine) {
   open(config());
   Pool pool(PoolOptions{.workers = 1, .resources = {.cpu = 0.5, .memory_mb = enough_mb}});
