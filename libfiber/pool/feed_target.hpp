@@ -3,23 +3,28 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "actors/protocol/node_protocol.hpp"
 #include "fiber/detail/call_feed.hpp"
-#include "libfiber/journal/journalled_results.hpp"
+#include "libfiber/pool/batch_limits.hpp"
+#include "libfiber/pool/journal_stage.hpp"
 #include "libfiber/pool/pool_core.hpp"
 
 namespace fiber::detail {
 
-/// The connection of one call to its pool: sends batches and restores journalled results.
+/// The connection of one call to its pool.
 class CallFeed::Target {
 public:
+  /// `with`: the same object as `of` if the call has a journal, else null.
   Target(std::shared_ptr<PoolCore> core, std::shared_ptr<const actors::Call> call,
-         std::shared_ptr<CallResults> of, std::shared_ptr<JournalledResults> with = {},
+         std::shared_ptr<CallResults> of,
+         const std::shared_ptr<JournalledResults>& with = {},
          std::size_t most = actors::max_value_bytes)
-    : results(std::move(of)), journal(std::move(with)),
+    : results(std::move(of)),
+      journal(with ? std::optional<JournalStage>(with) : std::nullopt),
       window_tasks(core->window_tasks()), max_argument_bytes(most),
       core_(std::move(core)), call_(std::move(call)) {
     core_->call_begins();
@@ -35,7 +40,7 @@ public:
     batch->kept = std::move(kept);
     batch->to_come = to_come;
     if (journal)
-      journal->expect(batch->first, std::exchange(pending_digests, {}));
+      journal->submits(batch->first);
     results->add_submitted(batch->size());
     try {
       core_->tell(actors::Submit{batch});
@@ -45,21 +50,13 @@ public:
     }
     core_->fail_if_gone(*results);
   }
-  /// Delivers the results that were restored from the journal since the last call.
-  void restore() {
-    if (restored.empty())
-      return;
-    restored_tasks += restored.size();
-    restored_bytes += std::exchange(pending_bytes, 0);
-    journal->restore(std::exchange(restored, {}));
-  }
   /// Announces that no more tasks will come. Later calls have no effect.
   void end() {
     if (std::exchange(ended_, true))
       return;
     results->all_submitted();
     if (journal)
-      journal->fed();
+      journal->end();
     try {
       core_->tell(actors::EndCall{call_->id});
       core_->call_fed();
@@ -69,16 +66,11 @@ public:
 
   bool ended() const { return ended_; }
 
-  std::shared_ptr<CallResults> results;
-  const std::shared_ptr<JournalledResults> journal; ///< Equal to `results`, or null.
+  const std::shared_ptr<CallResults> results;
+  std::optional<JournalStage> journal;
   const std::size_t window_tasks; ///< Limit on unfinished tasks of a call with a window.
   const std::size_t max_argument_bytes; ///< Limit on one task's arguments.
-  std::int64_t oldest_pending = 0;      ///< When the first pending task came, in ns.
-  Digest current_digest{};              ///< Digest of the arguments of the current task.
-  std::vector<Digest> pending_digests;  ///< Digests of the pending tasks' arguments.
-  std::vector<actors::Completion> restored;           ///< Restored results, pending.
-  std::size_t pending_bytes = 0;                      ///< Bytes in `restored`.
-  std::size_t restored_tasks = 0, restored_bytes = 0; ///< Totals delivered.
+  BatchLimits limits;                   ///< Of the tasks that have gathered.
 
 private:
   std::shared_ptr<PoolCore> core_;

@@ -80,6 +80,7 @@ struct ProcessGone;
 struct ProvenTick;
 struct ReadOutput;
 struct Resize;
+struct RoomTick;
 struct ScaleTick;
 struct ShortageTick;
 struct SlotFailed;
@@ -95,6 +96,7 @@ struct StealTick;
 struct StopChild;
 struct StopSupervisor;
 struct Submit;
+struct TellWaits;
 struct TerminatePool;
 struct TraceTasks;
 struct WatchJob;
@@ -169,6 +171,7 @@ CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::ProcessGone))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::ProvenTick))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::ReadOutput))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::Resize))
+CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::RoomTick))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::ScaleTick))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::ShortageTick))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::SlotFailed))
@@ -184,6 +187,7 @@ CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::StealTick))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::StopChild))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::StopSupervisor))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::Submit))
+CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::TellWaits))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::TerminatePool))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::TraceTasks))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::WatchJob))
