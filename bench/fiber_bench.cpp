@@ -182,6 +182,30 @@ void share_shared(std::string_view row) {
   print("share_shared_transfers", sent / (double{shared_bytes} * jobs), "transfers");
 }
 
+char read_together(const fiber::Shared<std::vector<char>>& value, fiber::Barrier all,
+                   int i) {
+  auto read = use_shared(value, i);
+  all.wait();
+  return read;
+}
+
+/// The time until each of 64 workers has the value. ssh.py runs it over ssh.
+void share_64(std::string_view row) {
+  constexpr int jobs = 64;
+  std::vector<char> data(shared_bytes, 'x');
+  fiber::Pool pool(jobs);
+  wait_for(pool);
+  auto before = pool.stats().bytes_sent;
+  print(row, seconds([&] {
+          auto value = fiber::share(std::move(data));
+          pool.map(fiber::bind(read_together, value, fiber::Barrier(jobs)), numbers(jobs),
+                   {.chunksize = 1});
+        }),
+        "s");
+  auto sent = static_cast<double>(pool.stats().bytes_sent - before);
+  print("share_64_copies", sent / double{shared_bytes}, "copies");
+}
+
 void share_array(std::string_view row) {
   std::vector<char> data(shared_bytes, 'x');
   auto tasks = numbers(1000);
@@ -392,6 +416,7 @@ int main(int argc, char** argv) {
     {"apply", apply},
     {"megabyte", megabyte},
     {"share_shared", share_shared},
+    {"share_64", share_64},
     {"share_array", share_array},
     {"bound_10mb", bound},
     {"start_256", start},

@@ -6,11 +6,17 @@
         from the start of the program to all workers dialled in, evenly on all hosts, the program already copied. Beside it
         `mpirun --hostfile` of as many ranks, until all have met, and Dask's SSHCluster of as many workers, if PYTHON has
         distributed and asyncssh: ./dev bench --peers=all installs build/frameworks/bin/python
+    ssh.py tasks BUILD [--runs 5]
+        no-op tasks per second of one worker on each of four hosts, and of four workers of this machine over TLS
+    ssh.py share BUILD [--runs 5] [--dask PYTHON]
+        from share() of 100 MB until each of 64 workers has the value and has read a byte of it. With --dask, Dask's
+        scatter(broadcast=True) beside it
 
-BUILD is the folder of engine_start and peers/openmpi_start: build/release/bench.
+BUILD is the folder of fiber_bench, engine_start and peers/openmpi_start: build/release/bench.
 """
 
 import argparse
+import json
 import os
 import shutil
 import statistics
@@ -74,12 +80,21 @@ class Bench:
             sys.exit(f"{words[0]} ended with {program.returncode} after '{line.strip()}'")
         return taken
 
-    def run_fiber(self):
-        return self.seconds_to_line([self.build / "engine_start", str(self.workers)], {
+    def settings(self):
+        return {
             "FIBER_BACKEND": "ssh",
             "FIBER_SSH_COMMAND": self.command,
             "FIBER_SSH_HOSTS": ",".join(f"{name}:{self.slots}" for name in self.hosts),
-        })
+        }
+
+    def run_fiber(self):
+        return self.seconds_to_line([self.build / "engine_start", str(self.workers)], self.settings())
+
+    def row(self, name, settings):
+        """What fiber_bench prints for a row: its figures by name."""
+        printed = subprocess.run([self.build / "fiber_bench", name], env={**os.environ, **settings}, check=True,
+                                 stdout=subprocess.PIPE, text=True).stdout
+        return {figure["name"]: figure["value"] for figure in map(json.loads, printed.splitlines())}
 
     def run_openmpi(self, folder):
         hostfile = Path(folder, "hosts")
@@ -91,10 +106,13 @@ class Bench:
                                      Path(folder, "openmpi_start")],
                                     {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
 
-    def run_dask(self, _):
+    def dask(self, what):
         addresses = [line.split()[1] for line in self.configuration.read_text().splitlines() if "HostName" in line]
-        return self.seconds_to_line([self.python, HERE / "peers/dask_ssh_peer.py", self.user, self.configuration.with_name("id"),
-                                     self.configuration.with_name("known_hosts"), str(self.slots), *addresses])
+        return [self.python, HERE / "peers/dask_ssh_peer.py", what, self.user, self.configuration.with_name("id"),
+                self.configuration.with_name("known_hosts"), str(self.slots), *addresses]
+
+    def run_dask(self, _):
+        return self.seconds_to_line(self.dask("start"))
 
     def compare_start(self, runs):
         ways = {"Fiber": lambda _: self.run_fiber(), "OpenMPI": self.run_openmpi}
@@ -119,16 +137,63 @@ class Bench:
             print(f"{name}: {self.workers} workers on {len(self.hosts)} hosts, median of {runs}: {median:.2f} s "
                   f"({min(taken):.2f} .. {max(taken):.2f}), Fiber's time is {fiber / median:.2f} of that")
 
+    def compare_tasks(self, runs):
+        if len(self.hosts) != 4:
+            sys.exit(f"wanted are four hosts, and there are {len(self.hosts)}")
+        self.host("usual")
+        for name in self.hosts:
+            self.host("unwall", name)  # A tunnel encrypts everything a second time.
+        hosts, here = [], []
+        for run in range(runs + 1):
+            self.wait_for_idle_hosts()
+            hosts.append(self.row("noop", self.settings())["noop"])
+            here.append(self.row("noop_tls", {})["noop_tls"])
+            print(f"{hosts[-1]:.0f} tasks/s on the hosts, {here[-1]:.0f} here over TLS{'' if run else ' (not counted)'}", flush=True)
+        self.host("usual")
+        hosts, here = statistics.median(hosts[1:]), statistics.median(here[1:])
+        print(f"median of {runs}: {hosts:.0f} tasks/s on the hosts, {hosts / here:.2f} of {here:.0f} here over TLS")
+
+    def compare_share(self, runs):
+        times = {"Fiber": [], "Dask": []}
+        with tempfile.TemporaryDirectory(prefix="fiber-bench-", dir="/var/tmp") as folder:
+            self.prepare(folder)
+            try:
+                for run in range(runs + 1):
+                    self.wait_for_idle_hosts()
+                    figures = self.row("share_64", self.settings())
+                    print(f"Fiber {figures['share_64']:.2f} s, {figures['share_64_copies']:.2f} copies sent"
+                          f"{'' if run else ' (not counted)'}", flush=True)
+                    times["Fiber"].append(figures["share_64"])
+                    if self.python:
+                        self.wait_for_idle_hosts()
+                        times["Dask"].append(float(subprocess.run(self.dask("share"), check=True, stdin=subprocess.DEVNULL,
+                                                                  stdout=subprocess.PIPE).stdout))
+                        print(f"Dask {times['Dask'][-1]:.2f} s", flush=True)
+            finally:
+                self.host("usual")
+        fiber = statistics.median(times["Fiber"][1:])
+        for name, taken in times.items():
+            if taken:
+                median = statistics.median(taken[1:])
+                print(f"{name}: 100 MB to {self.workers} workers on {len(self.hosts)} hosts, median of {runs}: {median:.2f} s, "
+                      f"Fiber's time is {fiber / median:.2f} of that")
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["start"])
+    parser.add_argument("what", choices=["start", "tasks", "share"])
     parser.add_argument("build", metavar="BUILD")
-    parser.add_argument("--workers", type=int, default=64)
+    parser.add_argument("--workers", type=int, help="of start; 64 by default")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--dask", metavar="PYTHON")
     arguments = parser.parse_args()
-    Bench(arguments.build, arguments.workers, arguments.dask).compare_start(arguments.runs)
+    if arguments.workers is not None and arguments.what != "start":
+        parser.error("--workers is for start")
+    if arguments.dask is not None and arguments.what == "tasks":
+        parser.error("--dask is for start and share")
+    workers = {"start": arguments.workers or 64, "tasks": 4, "share": 64}[arguments.what]
+    bench = Bench(arguments.build, workers, arguments.dask)
+    {"start": bench.compare_start, "tasks": bench.compare_tasks, "share": bench.compare_share}[arguments.what](arguments.runs)
 
 
 if __name__ == "__main__":

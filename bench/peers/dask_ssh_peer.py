@@ -1,19 +1,36 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Dask's SSHCluster: prints "up" once all workers have dialled in. For ../ssh.py.
+"""Dask's SSHCluster, for ../ssh.py.
 
-usage: dask_ssh_peer.py USER KEY KNOWN_HOSTS WORKERS-PER-HOST ADDRESS...
+usage: dask_ssh_peer.py WHAT USER KEY KNOWN_HOSTS WORKERS-PER-HOST ADDRESS...
+
+WHAT is start, which prints "up" once all workers have dialled in, or share, which prints the seconds from scatter() of
+100 MB until each worker has the value and has read a byte of it.
 """
 
 import logging
 import os
 import sys
+import time
 
 from distributed import Client, SSHCluster
 
 
+def first_byte(value):
+    return value[0]
+
+
+def share(client):
+    data = bytes(100_000_000)
+    workers = list(client.scheduler_info(n_workers=-1)["workers"])
+    begin = time.monotonic()
+    value = client.scatter(data, broadcast=True, hash=False)
+    client.gather([client.submit(first_byte, value, workers=[worker], pure=False) for worker in workers])
+    return f"{time.monotonic() - begin:.3f}"
+
+
 def main():
-    user, key, known_hosts, workers, *hosts = sys.argv[1:]
+    what, user, key, known_hosts, workers, *hosts = sys.argv[1:]
     logging.getLogger("distributed.deploy.ssh").setLevel(logging.WARNING)
     cluster = SSHCluster(
         [hosts[0], *hosts],  # The scheduler is on the first.
@@ -24,7 +41,7 @@ def main():
     )
     client = Client(cluster)
     client.wait_for_workers(int(workers) * len(hosts))
-    print("up", flush=True)
+    print(share(client) if what == "share" else "up", flush=True)
     sys.stdin.readline()  # The end of ssh.py's interest.
     client.close()
     cluster.close()
