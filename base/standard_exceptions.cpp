@@ -193,7 +193,12 @@ template <class E>
 struct Standard<E> {
   static void pack(Writer& writer, const E& error) { writer.text(what_of(error)); }
   static E unpack(Reader& reader) {
-    E error{std::chrono::local_seconds(), std::chrono::local_info()};
+    using std::chrono::local_info;
+    local_info info{}; // libstdc++ asserts that the result is the exception's.
+    info.result = std::is_same_v<E, std::chrono::nonexistent_local_time>
+                    ? local_info::nonexistent
+                    : local_info::ambiguous;
+    E error{std::chrono::local_seconds(), info};
     set_text(error, reader.text());
     return error;
   }

@@ -124,7 +124,7 @@ TEST(StandardException, that_the_library_throws_comes_back) {
   expect_back<std::bad_any_cast>([] { std::any_cast<int>(std::any(1.5)); });
   expect_back<std::bad_function_call>([] { std::function<void()>()(); });
   expect_back<std::bad_weak_ptr>([] { std::shared_ptr<int>(std::weak_ptr<int>()); });
-  expect_back<std::out_of_range>([] { std::string("short").at(99); });
+  expect_back<std::out_of_range>([] { static_cast<void>(std::string("short").at(99)); });
   expect_back<std::invalid_argument>([] { std::stoi("none"); });
   expect_back<std::bad_variant_access>(
     [] { std::get<int>(std::variant<int, char>('c')); });

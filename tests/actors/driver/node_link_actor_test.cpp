@@ -120,34 +120,35 @@ TEST_F(NodeLinkTest,
   EXPECT_NE(reason.find(lost_link + std::string("closed;")), reason.npos) << reason;
 }
 
-TEST_F(NodeLinkTest, the_loss_of_an_engines_job_names_the_link_that_had_ended) {
+/// A job whose engine tells late, after the link has ended, how the job has ended.
+class LateEnd : public NodeLinkTest {
+protected:
+  std::string reason(const std::string& detail) {
+    link_closes();
+    pass(3s);
+    EXPECT_EQ(heard->ended.size(), expected_kills);
+    job_ends(-9, detail);
+    return heard->lost.at(0).reason;
+  }
+  std::size_t expected_kills = 1;
+};
+
+TEST_F(LateEnd, by_our_kill_names_the_link_that_had_ended) {
   start();
-  link_closes();
-  pass(3s);
-  EXPECT_EQ(heard->ended.size(), 1u);
-  job_ends(-9, "killed by SIGKILL");
-  ASSERT_EQ(heard->lost.size(), 1u);
-  EXPECT_EQ(heard->lost[0].reason, "killed by SIGKILL; its connection to the driver had "
-                                   "already ended: closed");
+  EXPECT_EQ(reason("killed by SIGKILL"),
+            "killed by SIGKILL; its connection to the driver had already ended: closed");
 }
 
-TEST_F(NodeLinkTest, what_an_engine_tells_late_is_not_mistaken_for_a_closed_connection) {
+TEST_F(LateEnd, for_lack_of_memory_is_not_mistaken_for_a_closed_connection) {
   start();
-  link_closes();
-  pass(3s);
-  job_ends(-9, "OOMKilled, limit 200 MiB");
-  ASSERT_EQ(heard->lost.size(), 1u);
-  EXPECT_EQ(heard->lost[0].reason, "OOMKilled, limit 200 MiB");
+  EXPECT_EQ(reason("OOMKilled, limit 200 MiB"), "OOMKilled, limit 200 MiB");
 }
 
-TEST_F(NodeLinkTest, the_end_of_a_job_that_the_driver_has_killed_names_no_connection) {
+TEST_F(LateEnd, of_a_job_that_the_driver_has_killed_names_no_connection) {
   start();
   kill_node();
-  link_closes();
-  pass(3s);
-  job_ends(-9, "killed by SIGKILL");
-  ASSERT_EQ(heard->lost.size(), 1u);
-  EXPECT_EQ(heard->lost[0].reason, "killed by SIGKILL");
+  expected_kills = 2;
+  EXPECT_EQ(reason("killed by SIGKILL"), "killed by SIGKILL");
 }
 
 TEST_F(NodeLinkTest, time_in_which_the_driver_is_suspended_does_not_count) {
