@@ -54,6 +54,7 @@ private:
   std::map<CURL*, std::function<void(CURLcode)>> connecting_;
   Loop::Timer timer_;
   bool unpausing_ = false;
+  bool http2_ = false; // The last reply came over HTTP/2.
   Id last_id_ = 0;
 };
 
@@ -125,6 +126,10 @@ void Client::Impl::collect() {
       continue;
     auto transfer = std::move(known->second);
     transfers_.erase(known);
+    long version = 0;
+    curl().easy_getinfo(easy, CURLINFO_HTTP_VERSION, &version);
+    if (result == CURLE_OK)
+      http2_ = version == CURL_HTTP_VERSION_2_0;
     transfer->finish(result);
   }
 }
@@ -141,8 +146,15 @@ Client::Id Client::Impl::start(Request request, StreamHandler handler, Done done
     auto self = weak.lock();
     if (!self || !self->multi_)
       return;
-    if (auto transfer = self->transfers_.find(id); transfer != self->transfers_.end())
-      curl().multi_add_handle(self->multi_.get(), transfer->second->easy());
+    auto transfer = self->transfers_.find(id);
+    if (transfer == self->transfers_.end())
+      return;
+    auto* easy = transfer->second->easy();
+    // Over HTTP/2, a new connection serves all requests that wait for it. Over HTTP/1.1
+    // it serves one, and libcurl 8.14 leaves the others waiting until some request ends.
+    if (self->http2_)
+      curl().easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+    curl().multi_add_handle(self->multi_.get(), easy);
   });
   return id;
 }

@@ -124,10 +124,6 @@ void Easy::configure(const Endpoint& endpoint, const Request& request) {
   curl().easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   curl().easy_setopt(easy, CURLOPT_HTTP_VERSION,
                      static_cast<long>(CURL_HTTP_VERSION_2TLS));
-  // One handshake for many requests. Not without TLS: there is no HTTP/2, and each
-  // request would wait for the previous reply.
-  if (url.starts_with("https://"))
-    curl().easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
   curl().easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                      static_cast<long>(connect_limit.count()));
   curl().easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(request.limit.count()));

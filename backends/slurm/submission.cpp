@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "backends/registry.hpp"
+#include "backends/resource_variables.hpp"
 #include "base/ascii.hpp"
 #include "fiber/detail/classic_locale.hpp"
 

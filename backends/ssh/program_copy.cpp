@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "backends/backend.hpp"
+
 namespace fiber::backends::ssh {
 
 namespace {
