@@ -178,6 +178,19 @@ private:
   static inline std::terminate_handler usual = nullptr;
 };
 
+/// Makes the actor system on a thread on which nothing catches: if one of its threads
+/// can't be started, the process ends where that happens. If the exception left the
+/// constructor, CAF would destroy what the threads that it has started are using.
+caf::actor_system& make_system() {
+  caf::actor_system* system = nullptr;
+  std::thread([&] {
+    // Never destroyed, since the process ends while they are in use.
+    auto& config = *new SystemConfig;       // NOLINT(cppcoreguidelines-owning-memory)
+    system = new caf::actor_system(config); // NOLINT(cppcoreguidelines-owning-memory)
+  }).join();
+  return *system;
+}
+
 std::shared_ptr<wire::Link> open_link(wire::Reactor& reactor, backends::JobEntry& entry,
                                       const NodeBoot& boot,
                                       const std::optional<wire::Identity>& identity) {
@@ -372,9 +385,7 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
     std::optional<Start> start(std::in_place);
     // Never destroyed, since the process ends while they are in use.
     auto& reactor = *new wire::Reactor; // NOLINT(cppcoreguidelines-owning-memory)
-    auto& config = *new SystemConfig;   // NOLINT(cppcoreguidelines-owning-memory)
-    auto& system =
-      *new caf::actor_system(config); // NOLINT(cppcoreguidelines-owning-memory)
+    auto& system = make_system();
     std::optional<wire::Identity> identity;
     if (!boot.host.empty())
       identity = wire::Identity::unpack(std::move(entry.keys));

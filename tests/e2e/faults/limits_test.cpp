@@ -158,6 +158,26 @@ TEST_F(Limits, of_processes_keep_workers_away_as_long_as_they_last) {
   EXPECT_EQ(pool.stats().failed, 0u);
 }
 
+// Some of the many that start at once can fork, and lack one of their threads, whichever.
+TEST_F(Limits, of_processes_make_no_worker_crash_at_its_start) {
+  if (!make_group("pids"))
+    GTEST_SKIP() << why_not;
+  join_group(group->door());
+  open({.forward_output = true, .log_level = "warn"});
+  Pool pool(2);
+  ASSERT_TRUE(pool.wait_until_workers_up(deadline));
+  group->limit(group->current() + 150);
+  testing::internal::CaptureStderr();
+  pool.resize(100);
+  EXPECT_TRUE(await_lost(pool, 70));
+  EXPECT_EQ(pool.map(f, indices(60)), undisturbed(60));
+  const auto log = testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("there is no room for more"), log.npos) << log;
+  for (auto* sign : {"killed by", "terminate called"})
+    EXPECT_EQ(log.find(sign), log.npos) << log;
+  group->unlimit();
+}
+
 TEST_F(Limits, of_processes_that_leave_room_for_none_are_told) {
   if (!make_group("pids"))
     GTEST_SKIP() << why_not;
