@@ -20,6 +20,12 @@ struct RunOptions {
   std::string memory;
 };
 
+/// Returns whether a shell can set a variable of this name, which is not empty.
+bool is_shell_name(const std::string& name) {
+  auto fits = [](char c) { return ascii::is_letter_or_digit(c) || c == '_'; };
+  return std::ranges::all_of(name, fits) && !(name.front() >= '0' && name.front() <= '9');
+}
+
 /// Takes NAME=VALUE, or NAME with the value that it has here.
 void read_environment(RunOptions& options) {
   for (auto& word : options.environment) {
@@ -28,6 +34,9 @@ void read_environment(RunOptions& options) {
     const char* here = std::getenv(name.c_str());
     if (name.empty())
       throw Error("--env " + word + ": wanted is NAME=VALUE, or NAME");
+    if (!options.request.on.empty() && !is_shell_name(name))
+      throw Error("--env " + name +
+                  ": with --on, wanted is a name of letters, digits and _");
     if (equals != word.npos)
       options.request.environment[name] = word.substr(equals + 1);
     else if (here != nullptr)
@@ -95,6 +104,13 @@ int start(RunOptions& options) {
     request.memory_mb = megabytes(options.memory);
   if (request.push && !request.build)
     throw Error("--push pushes the image that --build makes; give --build too");
+  if (!request.on.empty()) {
+    if (request.backend.empty())
+      request.backend = backend_setting(); // "auto" means what that machine detects.
+    if (!request.hosts.empty())
+      name_hosts(request);
+    return engine_called("ssh").run(request);
+  }
   if (request.backend.empty() || request.backend == "auto")
     request.backend = chosen_backend();
   if (!request.time.empty() && request.backend != "slurm")
@@ -166,6 +182,11 @@ void add_options(CLI::App& verb, RunOptions& options) {
                 "HOST:SLOTS, separated by commas")
     ->type_name("FILE|HOSTS");
   verb
+    .add_option("--on", request.on,
+                "Copy the program to this machine by ssh, and run it there with the "
+                "backend of --backend; its output is shown here")
+    ->type_name("HOST");
+  verb
     .add_option("--time", request.time,
                 "The time limit of the program itself, on Slurm: minutes, HH:MM:SS, D-HH")
     ->type_name("LIMIT");
@@ -192,7 +213,8 @@ void add_run(CLI::App& app) {
     "Examples:\n"
     "  fiber run -- ./pi 100\n"
     "  fiber run --backend docker --build --volume data:/data -- ./train --out /data\n"
-    "  fiber run --backend docker --image pi:1 --detach --name pi -- pi 100");
+    "  fiber run --backend docker --image pi:1 --detach --name pi -- pi 100\n"
+    "  fiber run --on a -- ./train");
   verb->callback([options] {
     if (int code = start(*options); code != 0)
       throw CLI::RuntimeError(code);

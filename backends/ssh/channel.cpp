@@ -19,6 +19,20 @@
 
 namespace fiber::backends::ssh {
 
+namespace {
+
+constexpr std::size_t errors_kept = 4096;
+
+} // namespace
+
+Channel::Channel(Loop& loop, Handler handler)
+  : loop_(loop), handler_(std::move(handler)),
+    keep_errors_([this](std::string_view text) {
+      errors_end_ += text;
+      if (errors_end_.size() > errors_kept)
+        errors_end_.erase(0, errors_end_.size() - errors_kept);
+    }) {}
+
 std::shared_ptr<Channel> Channel::start(Loop& loop, const std::vector<std::string>& words,
                                         Handler handler) {
   std::shared_ptr<Channel> channel(new Channel(loop, std::move(handler)));
@@ -43,19 +57,20 @@ void Channel::run(const std::vector<std::string>& words) {
                                .environment = environment_with({}),
                                .input = theirs.get(),
                                .output = out.get(),
-                               .errors = err.get()},
+                               .errors = err.get(),
+                               .new_session = true}, // It may pass on our terminal.
                               pid_);
       error != 0)
     throw engine_error("start " + words.front(), error);
   auto self = weak_from_this();
-  auto watch = [&](const UniqueFd& fd, auto* take) {
+  auto watch = [&](const UniqueFd& fd, const auto* take) {
     loop_.watch(fd.get(), EPOLLIN, [self, &fd, take](std::uint32_t) {
       if (auto channel = self.lock(); channel && fd && !channel->read(fd, *take) && fd)
         channel->loop_.unwatch(fd.get());
     });
   };
   watch(output_, &handler_.output);
-  watch(errors_, &handler_.errors);
+  watch(errors_, &keep_errors_);
   pidfd_ = local::open_pidfd(pid_);
   local::on_exit(loop_, pid_, pidfd_.get(), [self] {
     if (auto channel = self.lock())
@@ -107,7 +122,7 @@ bool Channel::read(const UniqueFd& fd,
 void Channel::on_exit() {
   auto self = shared_from_this();
   for (auto* fd : {&output_, &errors_}) {
-    auto& take = fd == &output_ ? handler_.output : handler_.errors;
+    auto& take = fd == &output_ ? handler_.output : keep_errors_;
     while (*fd && pid_ > 0) { // What is there; another process may hold the other end.
       char piece[64 * 1024];
       const auto got = ::read(fd->get(), piece, sizeof piece);
@@ -126,7 +141,7 @@ void Channel::on_exit() {
   pid_ = 0;
   auto ended = std::move(handler_.ended);
   close();
-  ended(code);
+  ended(errors_end_, code);
 }
 
 void Channel::close() {

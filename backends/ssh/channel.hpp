@@ -20,9 +20,10 @@ namespace fiber::backends::ssh {
 class Channel : public std::enable_shared_from_this<Channel> {
 public:
   struct Handler {
-    std::function<void(std::string_view)> output, errors;
-    /// The process has ended, and nothing more follows. 0..255, -N for signal N.
-    std::function<void(std::optional<int> exit_code)> ended;
+    std::function<void(std::string_view)> output;
+    /// The process has ended, and nothing more follows. `errors` is the end of what it
+    /// wrote to stderr. 0..255, -N for signal N.
+    std::function<void(const std::string& errors, std::optional<int> exit_code)> ended;
   };
 
   /// Starts a program. Throws EngineError. Handlers are not called before it returns, nor
@@ -40,7 +41,7 @@ public:
   void close();
 
 private:
-  Channel(Loop& loop, Handler handler) : loop_(loop), handler_(std::move(handler)) {}
+  Channel(Loop& loop, Handler handler);
   void run(const std::vector<std::string>& words);
   void write();
   /// Returns false at the end.
@@ -49,6 +50,8 @@ private:
 
   Loop& loop_;
   Handler handler_;
+  std::string errors_end_; // Of stderr.
+  const std::function<void(std::string_view)> keep_errors_;
   pid_t pid_ = 0; // 0: not running.
   UniqueFd input_, output_, errors_, pidfd_;
   std::string unsent_;

@@ -11,7 +11,6 @@
 #include "backends/driver_variables.hpp"
 #include "backends/engine/program.hpp"
 #include "backends/engine/retry_pause.hpp"
-#include "backends/ssh/agent.hpp"
 #include "base/code_place.hpp"
 #include "base/log.hpp"
 #include "base/random_id.hpp"
@@ -22,13 +21,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds answer_limit(30000); // For each line until the agent answers.
 constexpr milliseconds forward_limit(20000);
 constexpr milliseconds first_retry(1000), max_retry(60000);
 constexpr int max_unanswered = 5; // Pings; then the host is lost.
-constexpr int ssh_failed = 255;   // Its exit code if it could not connect.
-constexpr std::size_t errors_kept = 4096;
-constexpr std::size_t line_limit = 64 * 1024;
 
 milliseconds ping_pause(milliseconds lease) {
   return std::clamp(lease / 6, milliseconds(100), milliseconds(2000));
@@ -62,19 +57,19 @@ Host::~Host() {
 
 void Host::connect() {
   state_ = State::connecting;
-  number_ = random_id();
+  const auto number = random_id();
+  greeting_ = std::string(agent_greeting) + number;
   try {
     channel_ = Channel::start(
-      loop_, command_.open(entry_.name, start_command(program_.remote(), number_)),
+      loop_, command_.open(entry_.name, start_command(program_.remote(), number)),
       {.output = [this](std::string_view bytes) { on_output(bytes); },
-       .errors =
-         [this](std::string_view text) {
-           errors_ += text;
-           if (errors_.size() > errors_kept)
-             errors_.erase(0, errors_.size() - errors_kept);
-         },
-       .ended = [this](std::optional<int> code) { on_end(code); }});
-    expect_answer(answer_limit);
+       .ended = [this](const std::string& errors,
+                       std::optional<int> code) { on_end(errors, code); }});
+    start_.emplace(loop_, command_, name(), program_, number,
+                   ProgramStart::Handler{
+                     .say = [this](std::string_view text) { channel_->send(text); },
+                     .ready = [](const std::string&) {}, // Its agent says so.
+                     .failed = [this](const std::string& why) { lose(why); }});
   } catch (const EngineError& error) {
     lose(error.what());
   }
@@ -93,13 +88,11 @@ void Host::drop_connection() {
   std::error_code ignored;
   std::filesystem::remove(command_.control,
                           ignored); // Unless ssh was killed, it is gone.
-  copy_.reset();
+  start_.reset();
+  greeted_ = false;
   forward_.reset();
-  stop(limit_);
   stop(next_ping_);
-  line_.clear();
-  errors_.clear();
-  stage_ = Stage::silent;
+  lines_ = {};
   reader_ = {};
   way_from_.clear();
   way_.clear();
@@ -114,26 +107,16 @@ void Host::stop(std::optional<Loop::Timer>& timer) {
   timer.reset();
 }
 
-void Host::expect_answer(milliseconds limit) {
-  stop(limit_);
-  limit_ = loop_.after(limit, [this, limit] {
-    limit_.reset();
-    lose("no answer within " + std::to_string(limit.count() / 1000) +
-         " s (does a start file of the shell there wait for something?)");
-  });
-}
-
 void Host::on_output(std::string_view bytes) {
   const auto connection = channel_; // A new one may be there after a loss.
   try {
-    while (stage_ != Stage::agent && !bytes.empty()) {
-      const auto end = bytes.find('\n');
-      line_ += bytes.substr(0, end);
-      bytes.remove_prefix(end == bytes.npos ? bytes.size() : end + 1);
-      if (line_.size() > line_limit)
-        line_.clear(); // A start file prints without end of line.
-      if (end != bytes.npos)
-        on_line(std::exchange(line_, {}));
+    while (!greeted_) {
+      const auto line = lines_.next(bytes);
+      if (!line)
+        return;
+      greeted_ = *line == greeting_;
+      if (!greeted_)
+        start_->take(*line);
       if (channel_ != connection)
         return;
     }
@@ -146,52 +129,6 @@ void Host::on_output(std::string_view bytes) {
   } catch (const std::exception& error) {
     lose(error.what());
   }
-}
-
-void Host::on_line(const std::string& line) {
-  if (line == std::string(agent_greeting) + number_) {
-    stage_ = Stage::agent;
-    return;
-  }
-  const auto ours = lines_for(line, number_);
-  if (ours.empty())
-    return;
-  stage_ = std::max(stage_, Stage::shell);
-  expect_answer(answer_limit);
-  const auto space = ours.front().find(' ');
-  const auto word = ours.front().substr(0, space);
-  const auto rest = space == line.npos ? "" : ours.front().substr(space + 1);
-  if (word == "host" && rest != machine())
-    return lose("it is a machine of kind " + rest + ", and this program is for " +
-                machine());
-  if (word == "starts")
-    stage_ = Stage::started;
-  if (word == "needs") {
-    if (stage_ >= Stage::asked)
-      return lose("the copy of the program is not where it was put");
-    stage_ = Stage::asked;
-    channel_->send("same " + program_.sha256() + "\n");
-  }
-  if (word == "differs")
-    copy_program();
-}
-
-void Host::copy_program() {
-  log().info("ssh: copying {} to {}:{}/{}", program_.remote().path, name(),
-             program_.remote().directory, program_.remote().build);
-  stop(limit_); // The copy has its own.
-  copy_ = std::make_shared<ProgramCopy>(
-    loop_, command_, name(), program_, number_,
-    [this](const ProgramCopy::Result& result) {
-      if (!result.problem.empty())
-        return lose(result.problem);
-      if (result.libraries > 0)
-        log().info("ssh: {} lacked {} libraries of the program; copied them", name(),
-                   result.libraries);
-      channel_->send("go\n");
-      expect_answer(answer_limit);
-    });
-  copy_->start();
 }
 
 void Host::on_message(const AgentMessage& message) {
@@ -226,7 +163,7 @@ void Host::begin(const AgentMessage& agent) {
   slots_ = entry_.slots != 0 ? entry_.slots : cpus;
   max_slots_ = std::max(slots_, entry_.max_slots);
   gpus_ = agent.at("gpus").get<int>();
-  stop(limit_);
+  start_.reset();
   channel_->send(packed({{"is", "begin"},
                          {"environment", environment_of_jobs(options_.environment)},
                          {"words", program_words()},
@@ -312,20 +249,11 @@ void Host::take_more() {
     channel_->send(packed({{"is", "read"}, {"bytes", std::exchange(unread_, 0)}}));
 }
 
-void Host::on_end(std::optional<int> exit_code) {
-  auto problem = command_.problem(name(), errors_, exit_code);
+void Host::on_end(const std::string& errors, std::optional<int> exit_code) {
+  auto problem = start_ ? start_->problem_of_end(errors, exit_code)
+                        : command_.problem(name(), errors, exit_code);
   if (is_up())
     problem = "the connection or the agent there has ended: " + problem;
-  else if (stage_ >= Stage::started && exit_code &&
-           (*exit_code == 126 || *exit_code == 127))
-    problem = "its copy of the program can't start any more; remove " +
-              program_.remote().directory + "/" + program_.remote().build +
-              " there: " + problem;
-  else if (stage_ == Stage::silent && exit_code && *exit_code >= 0 &&
-           *exit_code != ssh_failed)
-    problem = "the login shell there does not run commands, or a start file such as "
-              ".bashrc ends it: " +
-              problem;
   lose(problem);
 }
 

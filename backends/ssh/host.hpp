@@ -15,8 +15,8 @@
 #include "backends/ssh/agent_message.hpp"
 #include "backends/ssh/channel.hpp"
 #include "backends/ssh/hosts.hpp"
-#include "backends/ssh/program_copy.hpp"
 #include "backends/ssh/program_file.hpp"
+#include "backends/ssh/program_start.hpp"
 #include "backends/ssh/ssh_backend.hpp"
 #include "backends/ssh/ssh_command.hpp"
 
@@ -70,17 +70,14 @@ private:
   };
 
   void on_output(std::string_view bytes);
-  void on_line(const std::string& line);
-  void copy_program();
   void on_message(const AgentMessage& message);
   void begin(const AgentMessage& agent);
   void ping();
-  void expect_answer(std::chrono::milliseconds limit);
   void stop(std::optional<Loop::Timer>& timer);
   void find_way(const std::string& driver);
   void open_tunnel(const std::string& driver, const std::string& problem);
   void use_way(const std::string& driver, const std::string& address);
-  void on_end(std::optional<int> exit_code);
+  void on_end(const std::string& errors, std::optional<int> exit_code);
   void lose(const std::string& problem);
   void drop_connection();
 
@@ -100,19 +97,17 @@ private:
 
   // Of one connection:
   std::shared_ptr<Channel> channel_;
-  std::string number_; // Tells our lines from what the user's start files print.
-  std::string line_;   // The end of what ssh has printed.
-  std::string errors_; // The last of stderr.
-  /// How far it has come. `asked`: the host looks for the program at its own path.
-  enum class Stage { silent, shell, asked, started, agent } stage_ = Stage::silent;
+  std::string greeting_; // The line after which the agent speaks.
+  PrintedLines lines_;
+  std::optional<ProgramStart> start_; // Until the agent has introduced itself.
+  bool greeted_ = false;
   MessageReader reader_;
-  std::shared_ptr<ProgramCopy> copy_;
   std::shared_ptr<ChildProcess> forward_;
   std::string way_from_, way_; // The address of the driver, and what jobs dial instead.
   std::vector<JobSpec> without_way_; // Jobs that wait for it.
   std::size_t unread_ = 0; // Bytes of output that came and can't be written yet.
   int unanswered_ = 0;     // Pings.
-  std::optional<Loop::Timer> limit_, next_ping_, retry_;
+  std::optional<Loop::Timer> next_ping_, retry_;
 };
 
 } // namespace fiber::backends::ssh

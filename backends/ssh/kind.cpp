@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/registry.hpp"
 #include "backends/ssh/agent.hpp"
+#include "backends/ssh/remote_driver.hpp"
 #include "backends/ssh/ssh_settings.hpp"
 
 namespace fiber::backends {
 namespace {
 
-std::optional<JobEntry> enter_agent(const std::string& role, const std::string& number) {
+std::optional<JobEntry> enter_role(const std::string& role, const std::string& rest) {
   if (role == ssh::agent_role)
-    ssh::run_agent(number);
+    ssh::run_agent(rest);
+  if (role == ssh::remote_driver_role)
+    ssh::run_remote_driver(rest);
   return {};
 }
 
@@ -42,7 +45,7 @@ BackendKind ssh_kind() {
                    {"ssh_tunnel", "auto, always, never", is_ssh_tunnel}},
           .detect = [] { return std::string(); },
           .make = make_ssh_backend,
-          .enter = enter_agent};
+          .enter = enter_role};
 }
 
 } // namespace fiber::backends

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <initializer_list>
+#include <utility>
 
 #include "backends/ssh/agent.hpp"
 
@@ -29,10 +30,14 @@ std::string script(std::initializer_list<std::string> commands) {
 }
 
 std::string variables(const RemoteProgram& program, const std::string& number) {
-  return "umask 077; n=" + number + "; " + set_folder(program.directory) + "; b=$d/" +
-         program.build + "; t=$d/.fiber-$n; e=" + program.name;
+  return "m=$(umask); umask 077; n=" + number + "; " + set_folder(program.directory) +
+         "; b=$d/" + program.build + "; t=$d/.fiber-$n; e=" + program.name;
 }
 
+constexpr std::size_t line_limit = 64 * 1024;
+// Of run_command(), then the number: the id of the process. With ".sh", its script.
+constexpr auto process_file = ".driver-";
+constexpr auto end_of_script = "@fiber end of the script";
 constexpr auto say = "say() { echo \"@fiber $n $*\"; }";
 // Whether a folder is this user's and no other user can write it.
 constexpr auto own = "own() { set -- $(stat -Lc \"%u %a\" \"$1\" 2>/dev/null); "
@@ -41,7 +46,38 @@ constexpr auto own = "own() { set -- $(stat -Lc \"%u %a\" \"$1\" 2>/dev/null); "
 // Asks the loader. A program without one runs instead: as an agent, which ends at once.
 const std::string trace =
   "FIBER_NODE=" + std::string(agent_role) + ":trace LD_TRACE_LOADED_OBJECTS=1 ";
+const std::string search_copies =
+  "LD_LIBRARY_PATH=$l${LD_LIBRARY_PATH:+:}$LD_LIBRARY_PATH; export LD_LIBRARY_PATH";
 constexpr auto sum = "sum() { say sum \"$(sha256sum <\"$1\" | cut -d\" \" -f1)\"; }";
+
+/// Returns a word of /bin/sh, for a script that no other shell reads.
+std::string quoted(const std::string& text) {
+  std::string word = "'";
+  for (char c : text)
+    word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+/// Finds the program, or has it copied, and then calls `start` of this script with its
+/// path and the folder of its libraries.
+std::string find_program(const RemoteProgram& program, const std::string& number,
+                         const std::string& start) {
+  return script(
+    {variables(program, number), say, own, "p=" + shell_word(program.path), start,
+     // A file of another user may change after it was looked at.
+     "same() { [ -x \"$p\" ] || return 1; u=$(stat -Lc %u \"$p\"); "
+     "[ \"$u\" = 0 ] || [ \"$u\" = \"$(id -u)\" ] || return 1; "
+     "[ \"$(sha256sum <\"$p\" | cut -d\" \" -f1)\" = \"$1\" ] || return 1; "
+     "if " +
+       trace + "\"$p\" 2>&1 </dev/null | grep -q \"not found\"; then return 1; fi; }",
+     "echo", "say host \"$(uname -m)\"", "while :; do",
+     "if own \"$d\" && own \"$b\" && [ -x \"$b/$e\" ]; then touch \"$b\"; "
+     "start \"$b/$e\" \"$b/lib\"; fi",
+     "say needs", "read w h || { rm -rf \"$t\"; exit 0; }",
+     "if [ \"$w\" = same ]; then if same \"$h\"; then start \"$p\"; fi; say differs; "
+     "read w || { rm -rf \"$t\"; exit 0; }; fi",
+     "done"});
+}
 
 } // namespace
 
@@ -62,25 +98,61 @@ std::string set_folder(const std::string& directory) {
 
 std::string start_command(const RemoteProgram& program, const std::string& number) {
   const std::string before = library_path_before;
-  return script(
-    {variables(program, number), say, own, "p=" + shell_word(program.path),
-     "start() { say starts \"$1\"; " + before + "=$LD_LIBRARY_PATH; if [ -d \"$2\" ]; " +
-       "then LD_LIBRARY_PATH=$2${LD_LIBRARY_PATH:+:}$LD_LIBRARY_PATH; "
-       "export LD_LIBRARY_PATH; fi; FIBER_NODE=" +
-       agent_role + ":$n; export FIBER_NODE " + before + "; exec \"$1\"; }",
-     // A file of another user may change after it was looked at.
-     "same() { [ -x \"$p\" ] || return 1; u=$(stat -Lc %u \"$p\"); "
-     "[ \"$u\" = 0 ] || [ \"$u\" = \"$(id -u)\" ] || return 1; "
-     "[ \"$(sha256sum <\"$p\" | cut -d\" \" -f1)\" = \"$1\" ] || return 1; "
-     "if " +
-       trace + "\"$p\" 2>&1 </dev/null | grep -q \"not found\"; then return 1; fi; }",
-     "echo", "say host \"$(uname -m)\"", "while :; do",
-     "if own \"$d\" && own \"$b\" && [ -x \"$b/$e\" ]; then touch \"$b\"; "
-     "start \"$b/$e\" \"$b/lib\"; fi",
-     "say needs", "read w h || { rm -rf \"$t\"; exit 0; }",
-     "if [ \"$w\" = same ]; then if same \"$h\"; then start \"$p\"; fi; say differs; "
-     "read w || { rm -rf \"$t\"; exit 0; }; fi",
-     "done"});
+  return find_program(program, number,
+                      "start() { say starts \"$1\"; " + before +
+                        "=$LD_LIBRARY_PATH; l=$2; if [ -d \"$l\" ]; then " +
+                        search_copies + "; fi; FIBER_NODE=" + agent_role +
+                        ":$n; export FIBER_NODE " + before +
+                        "; umask $m; exec \"$1\"; }");
+}
+
+std::string stand_by_command(const RemoteProgram& program, const std::string& number) {
+  return find_program(
+    program, number,
+    "pid() { while [ -e \"$f\" ] && [ -s \"$f.sh\" ] && [ -z \"$(cat \"$f\")\" ]; do "
+    "sleep 1; done; cat \"$f\"; }; " +
+      // After the connection has ended, a word to stderr would end this shell.
+      std::string(
+        "start() { mkdir -p \"$d\" && own \"$d\" || { "
+        "echo \"$d belongs to another user, or another user can write it\" >&2; "
+        "exit 1; }; f=$d/") +
+      process_file +
+      "$n; say starts \"$1\"; : >\"$f\" || exit 1; "
+      "while IFS= read -r s; do if [ \"$s\" = \"" +
+      end_of_script +
+      "\" ]; then break; fi; printf \"%s\\n\" \"$s\"; done >\"$f.sh\" || exit 1; "
+      "say waits; exec 2>/dev/null; "
+      "while read -r s; do kill -s \"$s\" \"$(pid)\"; done; "
+      "p=$(cat \"$f\"); if [ -n \"$p\" ]; then kill -s TERM \"$p\"; i=0; "
+      "while [ -e \"$f\" ] && [ $i -lt 10 ] && kill -s 0 \"$p\"; do sleep 1; "
+      "i=$((i+1)); done; if [ -e \"$f\" ]; then kill -s KILL \"$p\"; fi; fi; "
+      "rm -f \"$f\" \"$f.sh\"; exit 0; }");
+}
+
+std::string script_of(const RemoteProgram& program, const RemoteProcess& process) {
+  auto text =
+    "echo $$ >\"$1\" || exit 1\ncd " + quoted(process.directory) + " 2>/dev/null || cd\n";
+  for (auto& [name, value] : process.environment)
+    text += "export " + name + "=" + quoted(value) + "\n";
+  if (process.path.ends_with("/" + program.build + "/" + program.name)) {
+    const auto libraries = process.path.substr(0, process.path.rfind('/')) + "/lib";
+    text += "if [ -d " + quoted(libraries) +
+            " ]; then export LD_LIBRARY_PATH=" + quoted(libraries) +
+            "${LD_LIBRARY_PATH:+:}$LD_LIBRARY_PATH; fi\n";
+  }
+  text += "exec " + quoted(process.path);
+  for (auto& argument : process.arguments)
+    text += " " + quoted(argument);
+  return text + "\n" + end_of_script + "\n";
+}
+
+std::string run_command(const RemoteProgram& program, const std::string& number) {
+  return script({variables(program, number), "f=$d/" + std::string(process_file) + "$n",
+                 // A terminal sends signals to this shell as well, which tells how the
+                 // program has ended.
+                 "trap : INT QUIT TERM HUP", "[ -s \"$f.sh\" ] || exit 255", "umask $m",
+                 "/bin/sh \"$f.sh\" \"$f\"", "c=$?", "rm -f \"$f\" \"$f.sh\"",
+                 "exit $c"});
 }
 
 std::string copy_program_command(const RemoteProgram& program,
@@ -121,7 +193,20 @@ std::string publish_command(const RemoteProgram& program, const std::string& num
      "find \"$d/\" -mindepth 1 -maxdepth 1 -type d \\( -name \"" +
        repeated("[0-9a-f]", program.build.size()) + "\" -mtime +30 -o -name \".fiber-" +
        repeated("[0-9a-f]", number.size()) + "\" -mtime +1 \\) -exec rm -rf {} +",
+     "find \"$d/\" -mindepth 1 -maxdepth 1 -type f -name \"" + std::string(process_file) +
+       "*\" -mtime +30 -exec rm -f {} +",
      "exit 0"});
+}
+
+std::optional<std::string> PrintedLines::next(std::string_view& bytes) {
+  const auto end = bytes.find('\n');
+  line_ += bytes.substr(0, end);
+  bytes.remove_prefix(end == bytes.npos ? bytes.size() : end + 1);
+  if (line_.size() > line_limit)
+    line_.clear(); // A start file prints without end of line.
+  if (end == bytes.npos)
+    return {};
+  return std::exchange(line_, {});
 }
 
 std::vector<std::string> lines_for(std::string_view output, const std::string& number) {

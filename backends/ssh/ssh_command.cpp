@@ -77,19 +77,23 @@ std::string replaced(std::string text, const std::string& host) {
 std::vector<std::string> SshCommand::open(const std::string& host,
                                           const std::string& command) const {
   auto words = with_options(
-    *this, {"BatchMode=yes", "ConnectTimeout=15", "ControlMaster=yes",
-            "ControlPath=" + control, "ControlPersist=no", "ClearAllForwardings=yes",
-            "ForwardAgent=no", "ForwardX11=no", "PermitLocalCommand=no",
-            "RemoteCommand=none", "RequestTTY=no", "Compression=no", "LogLevel=ERROR"});
+    *this,
+    {"BatchMode=yes", "ConnectTimeout=15", "ControlMaster=yes", "ControlPath=" + control,
+     "ControlPersist=no", "ClearAllForwardings=yes", "ForwardAgent=no", "ForwardX11=no",
+     "PermitLocalCommand=no", "ServerAliveInterval=15", "RemoteCommand=none",
+     "RequestTTY=no", "Compression=no", "LogLevel=ERROR"});
   words.insert(words.end(), {"--", host, command});
   return words;
 }
 
 std::vector<std::string> SshCommand::run(const std::string& host,
-                                         const std::string& command) const {
-  auto words =
-    with_options(*this, {"BatchMode=yes", "ControlMaster=no", "ControlPath=" + control,
-                         "RemoteCommand=none", "RequestTTY=no", "LogLevel=ERROR"});
+                                         const std::string& command,
+                                         bool terminal) const {
+  auto words = with_options(
+    *this,
+    {"BatchMode=yes", "ControlMaster=no", "ControlPath=" + control,
+     "ClearAllForwardings=yes", "ForwardAgent=no", "ForwardX11=no", "RemoteCommand=none",
+     terminal ? "RequestTTY=yes" : "RequestTTY=no", "LogLevel=ERROR"});
   words.insert(words.end(), {"--", host, command});
   return words;
 }

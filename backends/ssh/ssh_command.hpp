@@ -17,8 +17,9 @@ struct SshCommand {
   /// the user's configuration asks to forward.
   std::vector<std::string> open(const std::string& host,
                                 const std::string& command) const;
-  /// The same over the open connection.
-  std::vector<std::string> run(const std::string& host, const std::string& command) const;
+  /// The same over the open connection. With `terminal`, the command has one.
+  std::vector<std::string> run(const std::string& host, const std::string& command,
+                               bool terminal = false) const;
   /// Returns the words of the command that forwards a free port of the host's loopback
   /// address to `address`, and prints that port.
   std::vector<std::string> forward(const std::string& host,

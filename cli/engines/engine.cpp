@@ -23,7 +23,10 @@ constexpr std::string_view of_this_machine[] = {"backend",
                                                 "environment",
                                                 "kubernetes_context",
                                                 "kubernetes_namespace",
-                                                "kubernetes_pod_template"};
+                                                "kubernetes_pod_template",
+                                                "ssh_command",
+                                                "ssh_hostfile",
+                                                "ssh_hosts"};
 
 } // namespace
 
@@ -50,8 +53,12 @@ void refuse_container_options(const RunRequest& request) {
   refuse(!request.volumes.empty(), "--volume");
 }
 
+std::string backend_setting() {
+  return resolve({}).backend;
+}
+
 std::string chosen_backend() {
-  auto backend = resolve({}).backend;
+  auto backend = backend_setting();
   if (backend != "auto")
     return backend;
   for (auto& kind : backends::backend_kinds())

@@ -32,6 +32,7 @@ struct RunRequest {
   std::map<std::string, std::string> environment;
   std::string name;  ///< Empty: one that is free.
   std::string hosts; ///< A hostfile, or hosts as in ssh_hosts; empty: the settings.
+  std::string on;    ///< The machine that runs the driver, for ssh; empty: this one.
   std::string time;  ///< The time limit, in the engine's words; empty: the engine's own.
   bool detach = false, json = false;
 };
@@ -83,6 +84,9 @@ const EngineTools& engine_called(const std::string& name);
 
 /// Throws Error if the request has an option that only engines with containers have.
 void refuse_container_options(const RunRequest& request);
+
+/// Returns the setting `backend`, which may be "auto".
+std::string backend_setting();
 
 /// Returns the backend that the settings choose: never "auto".
 std::string chosen_backend();

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include <elfutils/libdwelf.h>
 #include <libelf.h>
@@ -75,13 +76,17 @@ std::string build_id_of(std::string_view file) {
   return digits;
 }
 
-std::string build_id_of_file(const std::string& path) {
+std::string bytes_of_program(const std::string& path) {
   fiber::detail::Classic<std::ifstream> file(path, std::ios::binary);
   fiber::detail::Classic<std::ostringstream> bytes;
   bytes << file.rdbuf();
   if (!file)
     throw Error(path + " can't be read");
-  return build_id_of(bytes.view());
+  return std::move(bytes).str();
+}
+
+std::string build_id_of_file(const std::string& path) {
+  return build_id_of(bytes_of_program(path));
 }
 
 std::string image_name_for(const std::string& program) {

@@ -10,6 +10,9 @@ namespace fiber::cli {
 /// Throws Error.
 std::string find_program(const std::string& name);
 
+/// Returns the file of a program. Throws Error if it can't be read.
+std::string bytes_of_program(const std::string& path);
+
 /// Returns how the program of a command is called in an image: a path from the root, or a
 /// name that is looked up there.
 std::string program_in_image(const std::string& program);

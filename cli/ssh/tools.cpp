@@ -15,9 +15,10 @@ std::string detect_hosts() {
   return {};
 }
 
-/// Runs the driver as a process of this machine.
+/// Runs the driver as a process of this machine, or of the machine `on`.
 int run_driver(const RunRequest& request) {
-  return engine_called("local").run(request);
+  return engine_called("local").run(request.on.empty() ? request
+                                                       : ssh::started_here(request));
 }
 
 std::size_t refuse_copy(const CopyRequest& request) {

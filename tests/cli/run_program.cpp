@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Not a test: a program that `fiber run` starts in the tests. `sum N` adds on a pool,
-// `env NAME` prints a variable, `read FILE`, `exit CODE`, `err TEXT` writes to stderr,
-// `wait` waits for a signal while a worker lives; `leave` does so after a task of its
-// worker has started a program that outlives it; `stubborn` does not end at SIGINT, and
-// its worker need not start.
+// `env NAME` prints a variable, `read FILE` or `read -` prints what it reads, `exit
+// CODE`, `err TEXT` writes to stderr, `umask NAME` prints with NAME which permissions new
+// files of the driver and of a worker lack, `wait` waits for a signal while a worker
+// lives; `leave` does so after a task of its worker has started a program that outlives
+// it; `stubborn` does not end at SIGINT, and its worker need not start; `deaf` says at
+// SIGINT that it was asked, and ends at SIGKILL only.
 #include <fiber/fiber.hpp>
 
 #include <csignal>
@@ -13,12 +15,19 @@
 #include <string>
 #include <vector>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace {
 
 long twice(long x) {
   return 2 * x;
+}
+
+int mask_of_files(int) {
+  auto mask = ::umask(0);
+  ::umask(mask);
+  return static_cast<int>(mask);
 }
 
 /// Starts a program in a session of its own, to which no signal of the worker's gets.
@@ -43,11 +52,18 @@ int play(const std::string& what, const std::string& word) {
     const char* value = std::getenv(word.c_str());
     std::cout << word << "=" << (value == nullptr ? "(none)" : value) << std::endl;
   } else if (what == "read") {
-    std::cout << std::ifstream(word).rdbuf() << std::flush;
+    if (word == "-")
+      std::cout << std::cin.rdbuf() << std::flush;
+    else
+      std::cout << std::ifstream(word).rdbuf() << std::flush;
   } else if (what == "err") {
     std::cerr << word << std::endl;
   } else if (what == "exit") {
     return std::stoi(word);
+  } else if (what == "umask") {
+    fiber::Pool pool(1);
+    std::cout << word << " " << std::oct << mask_of_files(0) << " "
+              << pool.apply(mask_of_files, 0) << std::endl;
   } else if (what == "wait") {
     fiber::Pool pool(1);
     std::cout << "waiting " << pool.apply(twice, 1) << std::endl;
@@ -63,6 +79,14 @@ int play(const std::string& what, const std::string& word) {
     auto worker = fiber::async(twice, 1L);
     std::cout << "waiting" << std::endl;
     worker.get();
+  } else if (what == "deaf") {
+    ::signal(SIGINT,
+             [](int) { static_cast<void>(::write(STDOUT_FILENO, "asked\n", 6)); });
+    ::signal(SIGTERM, SIG_IGN);
+    fiber::Pool pool(1);
+    std::cout << "waiting " << pool.apply(twice, 1L) << std::endl;
+    for (;;)
+      ::pause();
   }
   return 0;
 }
