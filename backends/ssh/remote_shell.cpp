@@ -10,6 +10,7 @@
 
 // The scripts have no newline, no single quote and no '!', so that every shell passes
 // them on as they are, also fish and csh.
+// NOLINTBEGIN(bugprone-suspicious-missing-comma): a command may take several literals.
 
 namespace fiber::backends::ssh {
 
@@ -223,3 +224,5 @@ std::vector<std::string> lines_for(std::string_view output, const std::string& n
 }
 
 } // namespace fiber::backends::ssh
+
+// NOLINTEND(bugprone-suspicious-missing-comma)
