@@ -97,7 +97,7 @@ private:
           ready_.set_value();
         }
       }
-    } catch (const EngineError& error) {
+    } catch (const std::exception& error) {
       fail(error.what());
     }
   }
