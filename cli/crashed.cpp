@@ -41,6 +41,42 @@ std::string list_of(const std::vector<std::string>& things) {
   return list;
 }
 
+/// Returns those of this user by their notes alone: some may have left nothing.
+std::vector<Crashed> noted_sessions() {
+  std::vector<Crashed> all;
+  for (auto& folder : observer::socket_folders()) {
+    if (!observer::folder_problem(folder).empty())
+      continue; // all_sessions() says what is wrong.
+    for (auto& [note, path] : observer::left_notes(folder))
+      if (!listens_at(socket_beside(path))) // Else it lives, in a container of its own.
+        all.push_back({.name = note.name, .pid = note.pid, .note = note, .path = path});
+  }
+  return all;
+}
+
+/// Asks their engines what they have left. Removes the notes of those that have left
+/// nothing, and returns the others.
+std::vector<Crashed> that_left(std::vector<Crashed> sessions,
+                               std::chrono::milliseconds patience) {
+  std::vector<observer::SessionNote> notes;
+  for (auto& session : sessions)
+    notes.push_back(session.note);
+  auto answers = look_up_left(notes, patience);
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    sessions[i].left = std::move(answers[i].left);
+    sessions[i].problem = std::move(answers[i].problem);
+  }
+  std::erase_if(sessions, [](auto& session) {
+    const bool nothing = session.left.empty() && session.problem.empty();
+    if (nothing)
+      forget(session.path);
+    return nothing;
+  });
+  std::ranges::sort(sessions, {},
+                    [](auto& each) { return std::tie(each.name, each.pid); });
+  return sessions;
+}
+
 /// `fate` says what became of the driver: "has crashed".
 void clean_up(const Crashed& session, const std::string& fate) {
   auto begin = session.name + " " + fate + ", and ";
@@ -57,31 +93,7 @@ void clean_up(const Crashed& session, const std::string& fate) {
 } // namespace
 
 std::vector<Crashed> crashed_sessions(std::chrono::milliseconds patience) {
-  std::vector<Crashed> all;
-  std::vector<observer::SessionNote> notes;
-  for (auto& folder : observer::socket_folders()) {
-    if (!observer::folder_problem(folder).empty())
-      continue; // all_sessions() says what is wrong.
-    for (auto& [note, path] : observer::left_notes(folder)) {
-      if (listens_at(socket_beside(path)))
-        continue; // It lives, in a container with processes of its own.
-      all.push_back({.name = note.name, .pid = note.pid, .note = note, .path = path});
-      notes.push_back(note);
-    }
-  }
-  auto answers = look_up_left(notes, patience);
-  std::vector<Crashed> crashed;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i].left = std::move(answers[i].left);
-    all[i].problem = std::move(answers[i].problem);
-    if (all[i].left.empty() && all[i].problem.empty())
-      forget(all[i].path);
-    else
-      crashed.push_back(std::move(all[i]));
-  }
-  std::ranges::sort(crashed, {},
-                    [](auto& each) { return std::tie(each.name, each.pid); });
-  return crashed;
+  return that_left(noted_sessions(), patience);
 }
 
 std::string number_of(const Crashed& session) {
@@ -89,8 +101,8 @@ std::string number_of(const Crashed& session) {
 }
 
 std::optional<Crashed> find_crashed(const std::string& name, NameMatch match) {
-  auto all = crashed_sessions(long_patience);
-  auto found = called(name, all, match);
+  auto all = noted_sessions();
+  auto found = that_left(called(name, all, match), long_patience);
   if (found.empty())
     return {};
   if (found.size() > 1)
@@ -112,13 +124,15 @@ void clean(const Crashed& session) {
 Cleaned clean_after(const Session& session) {
   try {
     // By its note: another crashed session may have had the same pid.
-    auto all = crashed_sessions(long_patience);
-    auto own =
-      std::ranges::find(all, observer::note_beside(session.path), &Crashed::path);
-    if (own == all.end())
+    auto all = noted_sessions();
+    std::erase_if(all, [own = observer::note_beside(session.path)](auto& each) {
+      return each.path != own;
+    });
+    all = that_left(std::move(all), long_patience);
+    if (all.empty())
       return {};
-    clean_up(*own, "has ended");
-    return {.removed = own->left};
+    clean_up(all.front(), "has ended");
+    return {.removed = all.front().left};
   } catch (const std::exception& error) {
     return {.problem = error.what()};
   }

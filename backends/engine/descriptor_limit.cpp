@@ -49,6 +49,8 @@ DescriptorLimit::~DescriptorLimit() {
 void DescriptorLimit::make_room(std::size_t jobs) {
   auto limit = current();
   auto open = open_now();
+  if (jobs == 0) // The session has opened its own since the backend was made.
+    open_before_ = open;
   if (limit.rlim_cur < limit.rlim_max &&
       open + each_starting_job * jobs + usual_reserve > limit.rlim_cur) {
     log().debug("raising the limit of open files from {} to {}", limit.rlim_cur,

@@ -34,7 +34,8 @@ public:
   Id start(Request request, StreamHandler handler, Done done);
   void cancel(Id id);
   void close();
-  std::shared_ptr<Upgrade> upgrade(Request request, StreamHandler handler, Done done);
+  std::shared_ptr<Upgrade> upgrade(const Request& request, StreamHandler handler,
+                                   Done done);
 
   Loop& loop;
   Endpoint endpoint;
@@ -365,10 +366,10 @@ private:
   Client::Done done_;
 };
 
-std::shared_ptr<Client::Upgrade> Client::Impl::upgrade(Request request,
+std::shared_ptr<Client::Upgrade> Client::Impl::upgrade(const Request& request,
                                                        StreamHandler handler, Done done) {
   auto connection = std::make_shared<UpgradedConnection>(
-    shared_from_this(), std::move(request), std::move(handler), std::move(done));
+    shared_from_this(), request, std::move(handler), std::move(done));
   connection->connect();
   return connection;
 }
@@ -418,9 +419,9 @@ Reply Client::call(Request request) {
   return reply.get();
 }
 
-std::shared_ptr<Client::Upgrade> Client::upgrade(Request request, StreamHandler handler,
-                                                 Done done) {
-  return impl_->upgrade(std::move(request), std::move(handler), std::move(done));
+std::shared_ptr<Client::Upgrade> Client::upgrade(const Request& request,
+                                                 StreamHandler handler, Done done) {
+  return impl_->upgrade(request, std::move(handler), std::move(done));
 }
 
 } // namespace fiber::backends::http

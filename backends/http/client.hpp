@@ -89,7 +89,8 @@ public:
 
   class Upgrade;
   /// Requests a connection that becomes a plain two-way byte stream after the reply.
-  std::shared_ptr<Upgrade> upgrade(Request request, StreamHandler handler, Done done);
+  std::shared_ptr<Upgrade> upgrade(const Request& request, StreamHandler handler,
+                                   Done done);
 
   class Impl;
 

@@ -67,7 +67,7 @@ void Api::begin(const std::shared_ptr<Call>& call) {
       call->done(std::move(reply));
     };
     if (call->made)
-      call->made(client_.upgrade(std::move(request), call->handler, std::move(done)));
+      call->made(client_.upgrade(request, call->handler, std::move(done)));
     else if (call->streamed)
       client_.stream(std::move(request), call->handler, std::move(done));
     else

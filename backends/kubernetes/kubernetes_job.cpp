@@ -443,7 +443,7 @@ void KubernetesJob::fail(const std::string& detail, int status) {
          .status = status});
 }
 
-void KubernetesJob::close(JobEvent event) {
+void KubernetesJob::close(const JobEvent& event) {
   if (std::exchange(over_, true))
     return;
   services_.output.close(serial_);

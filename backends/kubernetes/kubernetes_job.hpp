@@ -84,7 +84,7 @@ private:
   void finish();
   void conclude();
   void fail(const std::string& detail, int status);
-  void close(JobEvent event);
+  void close(const JobEvent& event);
   template <class F>
   void after(std::chrono::milliseconds pause, F f);
 

@@ -22,7 +22,7 @@ std::string version_of(const json& object) {
 
 } // namespace
 
-PodWatch::PodWatch(Loop& loop, Api& api, std::string selector, Handler handler,
+PodWatch::PodWatch(Loop& loop, Api& api, const std::string& selector, Handler handler,
                    std::chrono::milliseconds silence_limit)
   : loop_(loop), api_(api), selector_(http::escape(selector)),
     handler_(std::move(handler)), silence_limit_(silence_limit) {}

@@ -28,7 +28,7 @@ public:
 
   /// The server sends bookmarks about once a minute, so a watch that is silent for
   /// `silence_limit` is dead. It also ends each watch after a while.
-  PodWatch(Loop& loop, Api& api, std::string selector, Handler handler,
+  PodWatch(Loop& loop, Api& api, const std::string& selector, Handler handler,
            std::chrono::milliseconds silence_limit = std::chrono::seconds(150));
   void start() { list(); }
 

@@ -344,7 +344,7 @@ void LocalJobs::end(const JobPtr& job, const Exit& exit) {
 }
 
 /// Reports a job's last event.
-void LocalJobs::close(const JobPtr& job, JobEvent event) {
+void LocalJobs::close(const JobPtr& job, const JobEvent& event) {
   job->state = LocalJob::State::finished;
   job->started();
   job->pidfd.reset();

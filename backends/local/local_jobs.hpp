@@ -53,7 +53,7 @@ private:
   void fail(const JobPtr& job, const std::string& detail, int status = 0);
   Exit with_reason(const LocalJob& job, Exit exit);
   void fail_queued(const std::string& detail, int status = 0);
-  void close(const JobPtr& job, JobEvent event);
+  void close(const JobPtr& job, const JobEvent& event);
   JobPtr find(std::uint64_t serial) const;
 
   Loop& loop_;

@@ -215,7 +215,7 @@ void Host::open_tunnel(const std::string& driver, const std::string& problem) {
                name(), driver, problem);
   forward_ = ChildProcess::start(
     loop_, command_of(command_.forward(name(), driver), forward_limit),
-    [this, driver](ChildResult result) {
+    [this, driver](const ChildResult& result) {
       const auto port = result.output.substr(0, result.output.find('\n'));
       if (!failure(result, forward_limit).empty() || port.empty())
         return lose("it can't connect to the driver at " + driver +

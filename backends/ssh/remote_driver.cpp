@@ -19,10 +19,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "backends/engine/child_exit.hpp"
 #include "backends/engine/child_process.hpp"
 #include "backends/engine/errors.hpp"
 #include "backends/engine/loop.hpp"
-#include "backends/engine/message_channel.hpp"
 #include "backends/engine/program.hpp"
 #include "backends/engine/spawn.hpp"
 #include "backends/ssh/channel.hpp"
@@ -97,7 +97,7 @@ private:
           ready_.set_value();
         }
       }
-    } catch (const EngineError& error) {
+    } catch (const std::exception& error) {
       fail(error.what());
     }
   }
@@ -196,9 +196,10 @@ int run(const RemoteDriver& driver) {
   const SshCommand command{.words = driver.command,
                            .control = control_folder() + "/" + number};
   const auto on_loop = [&](const std::function<void()>& f) {
-    std::packaged_task<void()> task(f);
-    loop.post([&] { task(); });
-    task.get_future().get();
+    auto task = std::make_shared<std::packaged_task<void()>>(f);
+    auto done = task->get_future();
+    loop.post([task] { (*task)(); });
+    done.get();
   };
   std::promise<void> promise;
   auto ready = promise.get_future();

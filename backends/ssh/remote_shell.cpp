@@ -10,6 +10,7 @@
 
 // The scripts have no newline, no single quote and no '!', so that every shell passes
 // them on as they are, also fish and csh.
+// NOLINTBEGIN(bugprone-suspicious-missing-comma): a command may take several literals.
 
 namespace fiber::backends::ssh {
 
@@ -109,19 +110,20 @@ std::string start_command(const RemoteProgram& program, const std::string& numbe
 std::string stand_by_command(const RemoteProgram& program, const std::string& number) {
   return find_program(
     program, number,
-    "pid() { while [ -e \"$f\" ] && [ -s \"$f.sh\" ] && [ -z \"$(cat \"$f\")\" ]; do "
-    "sleep 1; done; cat \"$f\"; }; " +
-      // After the connection has ended, a word to stderr would end this shell.
+    "pid() { i=0; while [ $i -lt 30 ] && [ -e \"$f\" ] && [ -z \"$(cat \"$f\")\" ]; do "
+    "sleep 1; i=$((i+1)); done; cat \"$f\"; }; " +
+      // A word after the end of the connection must not end this shell.
       std::string(
-        "start() { mkdir -p \"$d\" && own \"$d\" || { "
+        "start() { trap \"\" PIPE; mkdir -p \"$d\" && own \"$d\" || { "
         "echo \"$d belongs to another user, or another user can write it\" >&2; "
         "exit 1; }; f=$d/") +
       process_file +
       "$n; say starts \"$1\"; : >\"$f\" || exit 1; "
       "while IFS= read -r s; do if [ \"$s\" = \"" +
       end_of_script +
-      "\" ]; then break; fi; printf \"%s\\n\" \"$s\"; done >\"$f.sh\" || exit 1; "
-      "say waits; exec 2>/dev/null; "
+      "\" ]; then break; fi; printf \"%s\\n\" \"$s\" || exit 1; done >\"$f.sh\" || exit "
+      "1; "
+      "exec 2>/dev/null; say waits; "
       "while read -r s; do kill -s \"$s\" \"$(pid)\"; done; "
       "p=$(cat \"$f\"); if [ -n \"$p\" ]; then kill -s TERM \"$p\"; i=0; "
       "while [ -e \"$f\" ] && [ $i -lt 10 ] && kill -s 0 \"$p\"; do sleep 1; "
@@ -194,7 +196,7 @@ std::string publish_command(const RemoteProgram& program, const std::string& num
        repeated("[0-9a-f]", program.build.size()) + "\" -mtime +30 -o -name \".fiber-" +
        repeated("[0-9a-f]", number.size()) + "\" -mtime +1 \\) -exec rm -rf {} +",
      "find \"$d/\" -mindepth 1 -maxdepth 1 -type f -name \"" + std::string(process_file) +
-       "*\" -mtime +30 -exec rm -f {} +",
+       "*\" -mtime +365 -exec rm -f {} +",
      "exit 0"});
 }
 
@@ -223,3 +225,5 @@ std::vector<std::string> lines_for(std::string_view output, const std::string& n
 }
 
 } // namespace fiber::backends::ssh
+
+// NOLINTEND(bugprone-suspicious-missing-comma)

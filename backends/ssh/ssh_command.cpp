@@ -136,9 +136,9 @@ std::string host_name_in(const std::string& configuration) {
 std::string control_folder() {
   // Short, since the path of a socket has at most 107 characters.
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  const auto base = runtime && *runtime == '/' && std::string_view(runtime).size() < 40
-                      ? std::string(runtime) + "/fiber-ssh"
-                      : "/tmp/fiber-ssh-" + std::to_string(::geteuid());
+  auto base = runtime && *runtime == '/' && std::string_view(runtime).size() < 40
+                ? std::string(runtime) + "/fiber-ssh"
+                : "/tmp/fiber-ssh-" + std::to_string(::geteuid());
   if (::mkdir(base.c_str(), 0700) != 0 && errno != EEXIST)
     throw engine_error("make " + base, errno);
   struct stat folder {};

@@ -255,7 +255,7 @@ void SshJobs::await_room() {
 }
 
 /// Reports a job's last event.
-void SshJobs::close(const std::string& name, JobEvent event) {
+void SshJobs::close(const std::string& name, const JobEvent& event) {
   const auto found = jobs_.find(name);
   if (found == jobs_.end())
     return;

@@ -63,7 +63,7 @@ private:
   void on_down(Member& member, const std::string& problem);
   bool write(const std::string& job, std::string_view text);
   void await_room();
-  void close(const std::string& job, JobEvent event);
+  void close(const std::string& job, const JobEvent& event);
 
   Loop& loop_;
   Output& output_;

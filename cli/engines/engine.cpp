@@ -44,7 +44,8 @@ void refuse_container_options(const RunRequest& request) {
   auto refuse = [&](bool given, const char* option) {
     if (given)
       throw Error(std::string(option) + " is for engines with containers; on " +
-                  request.backend + " the program runs as it is");
+                  (request.on.empty() ? request.backend : request.on) +
+                  " the program runs as it is");
   };
   refuse(!request.image.empty(), "--image");
   refuse(request.build, "--build");

@@ -48,11 +48,7 @@ RunRequest started_here(const RunRequest& request) {
   };
   refuse(request.detach, "--detach");
   refuse(!request.time.empty(), "--time");
-  refuse(!request.image.empty(), "--image");
-  refuse(request.build, "--build");
-  refuse(request.push, "--push");
-  refuse(!request.imports.empty(), "--import");
-  refuse(!request.volumes.empty(), "--volume");
+  refuse_container_options(request);
   const auto on = backends::ssh::parse_hosts(request.on, "--on");
   if (on.size() != 1 || on.front().slots != 0)
     throw Error("--on " + request.on +

@@ -185,6 +185,19 @@ TEST(Drivers, that_are_killed_leave_what_an_earlier_process_of_their_pid_has_lef
   EXPECT_EQ(driver.ps()[0]["name"], "crashed-before");
 }
 
+TEST(Drivers, are_killed_without_a_question_to_engines_of_other_sessions) {
+  CrashedDriver driver({"wait", "1"}, "waiting", {{"FIBER_BACKEND", "local"}});
+  driver.add_note("crashed-elsewhere", "slurm", {});
+  const TestFolder folder;
+  folder.write("bin/squeue", "#!/bin/sh\necho asked >>" + folder.path("asked") + "\n");
+  std::filesystem::permissions(folder.path("bin/squeue"), std::filesystem::perms(0755));
+  const Variables slurm{{"PATH", folder.path("bin") + ":" + std::getenv("PATH")}};
+  EXPECT_EQ(driver.fiber({"kill", "crashed"}, slurm).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder.path("asked")));
+  driver.fiber({"ps"}, slurm);
+  EXPECT_TRUE(std::filesystem::exists(folder.path("asked")));
+}
+
 TEST(CrashedDrivers, of_slurm_have_their_jobs_cancelled_and_their_folder_removed) {
   CrashedDriver driver({"wait", "1"}, "waiting", {{"FIBER_BACKEND", "local"}});
   FakeSlurm slurm(driver);
