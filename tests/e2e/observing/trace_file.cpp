@@ -23,8 +23,12 @@ std::string text_of(const std::string& path) {
 
 TraceFile::TraceFile(const std::string& path, bool cut) {
   auto text = text_of(path);
-  if (cut && !text.ends_with("]\n"))
+  if (cut && !text.ends_with("]\n")) {
+    // SIGKILL also interrupts a write, so the last line may be half an event.
+    if (!nlohmann::json::accept(text + "]"))
+      text.resize(text.rfind(",\n"));
     text += "]";
+  }
   events_ = nlohmann::json::parse(text);
   for (auto& event : events_)
     read(event);

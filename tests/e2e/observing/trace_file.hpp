@@ -29,7 +29,8 @@ struct TracedPhase {
 /// A trace, read by somebody else's parser.
 class TraceFile {
 public:
-  /// Throws if it is no JSON; `cut` if its end may be missing.
+  /// Throws if the file is no JSON. With `cut` the file may end anywhere after its first
+  /// event.
   explicit TraceFile(const std::string& path, bool cut = false);
 
   const std::vector<TracedRun>& runs() const { return runs_; }
