@@ -8,7 +8,6 @@
 #include "actors/core/borrowed_thread.hpp"
 #include "actors/protocol/node_protocol.hpp"
 #include "base/log.hpp"
-#include "wire/own_address.hpp"
 #include "wire/reactor.hpp"
 
 namespace fiber::actors {
@@ -183,7 +182,7 @@ void PeerLinks::open_listener() {
   };
   try {
     if (parts_.identity) {
-      host = wire::own_address_towards(parts_.driver_host);
+      host = parts_.own_address();
       listener = std::make_unique<wire::Listener>(
         *parts_.reactor, *parts_.identity, parts_.hello,
         wire::ListenerOptions{

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -52,7 +53,7 @@ public:
     // For TLS:
     std::optional<wire::Identity> identity = std::nullopt;
     wire::Hello hello = {};
-    std::string driver_host = {};
+    std::function<std::string()> own_address = {}; ///< Where other jobs reach this one.
   };
 
   explicit PeerLinks(Parts parts) : parts_(std::move(parts)) {}

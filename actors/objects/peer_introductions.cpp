@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/log.hpp"
+#include "wire/own_address.hpp"
 
 namespace fiber::actors {
 namespace {
@@ -84,7 +85,10 @@ std::optional<PeerCall> PeerIntroductions::listens(std::uint64_t process,
       known->second.secret != call.secret)
     return std::nullopt;             // One of the jobs is gone, or the answer is late.
   const auto local = call.port == 0; // Then the name leads to no other kind of socket.
-  if (local ? !link_host.empty() : link_host.empty() || call.host != link_host) {
+  // A tunnel ends on this machine. Where its job is can't be seen: its word is taken.
+  const auto hidden = !link_host.empty() && wire::is_own_address(link_host);
+  if (local ? !link_host.empty()
+            : link_host.empty() || (!hidden && call.host != link_host)) {
     log().debug("job {} gets no direct link: it listens at '{}', and its link to the "
                 "driver comes from '{}'",
                 process, call.host, link_host);

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -219,6 +220,25 @@ TEST_F(SshPool, a_large_value_is_sent_once_to_each_host) {
   constexpr auto bytes = size * sizeof(std::size_t);
   EXPECT_GE(pool.stats().bytes_sent, bytes);
   EXPECT_LT(pool.stats().bytes_sent, 2 * bytes) << "more than one copy to a host";
+}
+
+/// Returns the sum over the members, which only those who meet can tell.
+double sum_of_ranks(RingMember& member) {
+  std::vector<double> values{static_cast<double>(member.rank())};
+  member.allreduce(values);
+  return values[0];
+}
+
+TEST_F(SshPool, the_members_of_a_ring_meet_whichever_way_leads_back) {
+  for (std::string way : {"auto", "always"}) {
+    SCOPED_TRACE(way);
+    auto with = config("fiber-a:1,fiber-b:1,fiber-c:1,fiber-d:1");
+    with.more["ssh_tunnel"] = way;
+    with.ring_plaintext = true;
+    open(with);
+    EXPECT_EQ(Ring(4, sum_of_ranks).run(), std::vector<double>(4, 6));
+    close();
+  }
 }
 
 TEST_F(SshPool, nothing_is_left_of_a_driver_that_was_killed) {
