@@ -270,15 +270,15 @@ struct NodeLinkState {
       return;
     case Op::fetch:
       handler->answering();
-      return self->send(pool, NodeShare{services->shares->fetch(
-                                reader.get<ShareFetch>(), node.incarnation, node.link)});
+      [[fallthrough]];
+    case Op::share_arrived:
     case Op::share_place:
-      return services->shares->placed(reader.get<SharePlace>(), node.incarnation);
+    case Op::share_listens:
     case Op::retain:
-      return services->shares->retain(reader.get<std::uint64_t>(), node.incarnation,
-                                      node.link);
     case Op::release:
-      return services->shares->release(reader.get<std::uint64_t>(), node.incarnation);
+      if (auto sent = services->shares->heard(node.incarnation, op, reader, node.link))
+        self->send(pool, NodeShare{sent});
+      return;
     case Op::chaos:
       return note_chaos(reader.get<ChaosNote>());
     case Op::lease_over:

@@ -27,9 +27,20 @@ struct PeerCall {
   PeerSecret secret{};
   std::string host = {}; ///< If port is 0, the name of a local socket.
   std::uint16_t port = 0;
+  /// If not 0: the link is for the shared value with that id, which the job that listens
+  /// sends to the job that dials, and ends then.
+  std::uint64_t share = 0;
 };
 void write(Writer& writer, const PeerCall& call);
 PeerCall read_peer_call(Reader& reader); ///< Throws Error on anything malformed.
+
+PeerSecret fresh_secret();
+/// The job `process` listens, as `call` says. Returns the call to the job that shall
+/// dial. `link_host`: the address of the first job's own link, empty if that is not by
+/// TCP. A job that names another one gets no direct link: it could have the other job
+/// connect to anything.
+std::optional<PeerCall> call_to_dial(std::uint64_t process, const PeerCall& call,
+                                     const std::string& link_host);
 
 /// Decides, in the driver, which jobs get a direct link: those whose messages to each
 /// other, which the driver relays, are many or large. One of them is told to listen, then
@@ -44,9 +55,7 @@ public:
   /// The driver relays `message`. Returns the call to the job that shall listen, if its
   /// sender and its receiver shall have a link now.
   std::optional<PeerCall> passed_on(const ObjectMessage& message, Clock::time_point now);
-  /// The job `process` listens. Returns the call to the job that shall dial. `link_host`:
-  /// the address of the job's own link, empty if that is not by TCP. A job that names
-  /// another one gets no direct link: it could have the other job connect to anything.
+  /// As call_to_dial(); none either if the answer is not expected.
   std::optional<PeerCall> listens(std::uint64_t process, const PeerCall& call,
                                   const std::string& link_host);
   /// The job is gone: forgets all that concerns it.

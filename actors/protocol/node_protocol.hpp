@@ -5,6 +5,7 @@
 // packed, a job's log records and its ledger.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,6 +56,7 @@ enum class Op : std::uint8_t {
   init_failed,   ///< Failure of the initializer; the job ends
   probed,        ///< the node's clock, in ns: the answer to a probe
   fetch,         ///< ShareFetch
+  share_arrived, ///< id of a shared value of which this job now has the bytes
   share_place,   ///< SharePlace: the answer to share_memory
   retain,        ///< id of a shared value: this job holds it
   release,       ///< id of a shared value: this job has dropped it
@@ -71,7 +73,8 @@ enum class Op : std::uint8_t {
   peer_listen, ///< PeerCall without an address: wait for that job to dial
   peer_dial,   ///< PeerCall: dial that job
   // node to driver
-  peer_listens, ///< PeerCall: the address that the other job can dial
+  peer_listens,  ///< PeerCall: the address that the other job can dial
+  share_listens, ///< the same for a shared value; no host: there is no listener
   // node to node
   peer_hello, ///< the dialling process and the secret; first message in both directions
   peer_ack,   ///< sequence number: all messages up to it have arrived
@@ -90,13 +93,14 @@ inline constexpr std::uint64_t initializer_call = 0;
 /// Asks for a shared value.
 struct ShareFetch {
   std::uint64_t id = 0;
-  /// Jobs with the same number can map each other's memory. 0: send the value anyway.
+  /// Jobs with the same number can map each other's memory. 0: send the value; the job
+  /// could not get it from another job.
   std::uint64_t machine = 0;
 };
 
 /// Where a job has a shared value in memory that others on its machine can map.
 struct SharePlace {
-  std::uint64_t id = 0, machine = 0;
+  std::uint64_t id = 0;
   MemoryPlace place = {}; ///< `fd` is -1 if there is no memory for it.
 };
 
@@ -236,6 +240,9 @@ void send_op(wire::Link& link, Op op, const T& field) {
     writer.put(field);
   link.send(task_stream, std::move(head));
 }
+
+/// Sends Op::shared. Without a value, the receiver is told that there is none.
+void send_shared(wire::Link& link, std::uint64_t id, const std::optional<Payload>& value);
 
 Op read_op(Reader& reader); ///< Throws Error on an unknown value.
 /// These read what write() wrote behind the Op. `whole` owns the bytes that `reader`

@@ -77,12 +77,26 @@ public:
   void arrived(std::optional<Payload> bytes) {
     {
       std::lock_guard lock(mutex_);
+      if (ready_)
+        return; // It came from another job, and from the driver as well.
       ready_ = true;
       missing_ = !bytes;
       if (bytes)
         fetched_ = std::move(*bytes);
     }
     changed_.notify_all();
+    if (fetched_.size() >= min_mapped)
+      tell(*link_, Op::share_arrived, id_);
+  }
+  void not_passed() {
+    std::lock_guard lock(mutex_);
+    if (!ready_)
+      tell(*link_, Op::fetch, ShareFetch{.id = id_});
+  }
+  void pass_on(wire::Link& to) const {
+    std::lock_guard lock(mutex_);
+    auto has_it = ready_ && !missing_ && !memory_;
+    send_shared(to, id_, has_it ? std::optional(fetched_) : std::nullopt);
   }
   /// Maps the copy of another job of this machine, or asks to be sent the value.
   void mapped(const SharedMemory::Place& place) {
@@ -99,7 +113,7 @@ public:
   }
   /// Puts the value, which has arrived, where others can map it.
   void share_place() {
-    SharePlace at{.id = id_, .machine = machine_number()};
+    SharePlace at{.id = id_};
     try {
       Payload value;
       {
@@ -206,13 +220,29 @@ ShareCache::handle(std::uint64_t id, const SharedMemory::Place& place) {
   return handle;
 }
 
-void ShareCache::arrived(Reader& reader, const Payload& whole) {
+void ShareCache::arrived(Reader& reader, const Payload& whole,
+                         std::optional<std::uint64_t> expected) {
+  reader.raw(share_padding);
   auto id = reader.get<std::uint64_t>();
   auto found = reader.get<bool>();
+  if (expected && (id != *expected || !found))
+    throw Error("it has not the shared value");
   auto bytes = reader.raw(reader.size());
   auto from = static_cast<std::size_t>(bytes.data() - whole.bytes().data());
   if (auto copy = find(id))
     copy->arrived(found ? std::optional(whole.slice(from, bytes.size())) : std::nullopt);
+}
+
+void ShareCache::not_passed(std::uint64_t id) {
+  if (auto copy = find(id))
+    copy->not_passed();
+}
+
+void ShareCache::pass_on(std::uint64_t id, wire::Link& to) {
+  if (auto copy = find(id))
+    copy->pass_on(to);
+  else
+    send_shared(to, id, std::nullopt);
 }
 
 void ShareCache::mapped(const SharePlace& at) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "actors/protocol/node_protocol.hpp"
 #include "actors/share/shared_memory.hpp"
@@ -32,8 +33,14 @@ public:
   std::shared_ptr<detail::SharedObject> handle(std::uint64_t id, Reader& reader);
   /// Returns a handle to a value that this job need not read.
   std::shared_ptr<detail::SharedObject> hold(std::uint64_t id);
-  /// Handles the answer to a fetch.
-  void arrived(Reader& reader, const Payload& whole);
+  /// Handles Op::shared, the answer to a fetch, from the driver or from another job. That
+  /// may send only the value `expected`. Throws Error on anything malformed.
+  void arrived(Reader& reader, const Payload& whole,
+               std::optional<std::uint64_t> expected = std::nullopt);
+  /// Another job could not pass the value on to this one: asks the driver for it.
+  void not_passed(std::uint64_t id);
+  /// Sends the value to another job, or that there is none.
+  void pass_on(std::uint64_t id, wire::Link& to);
   /// Puts the value where other jobs of this machine can map it, and tells the driver. In
   /// a thread of its own, since the value may be large.
   void place(std::uint64_t id);

@@ -50,6 +50,7 @@ void read(Op op, Reader& reader, const Payload& whole) {
   case Op::peer_listen:
   case Op::peer_dial:
   case Op::peer_listens:
+  case Op::share_listens:
     return static_cast<void>(read_peer_call(reader));
   case Op::process_gone:
     return static_cast<void>(read_gone_process(reader));

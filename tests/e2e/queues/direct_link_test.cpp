@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "libfiber/session/runtime.hpp"
-#include "tests/e2e/queues/peer_sockets.hpp"
+#include "tests/e2e/support/peer_sockets.hpp"
 #include "tests/e2e/support/modes.hpp"
 #include "wire/refusal_log.hpp"
 
