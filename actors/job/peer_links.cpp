@@ -16,24 +16,25 @@ namespace {
 
 constexpr std::chrono::seconds greeting_limit{5};
 
-struct Greeting {
+/// The first message of both ends.
+struct PeerHello {
   std::uint64_t process = 0;
   PeerSecret secret{};
   std::uint64_t share = 0;
 };
-Bytes hello_of(const Greeting& greeting) {
+Bytes hello_of(const PeerHello& hello) {
   Bytes head;
   Writer writer(head);
   writer.put(Op::peer_hello);
-  writer.put(greeting);
+  writer.put(hello);
   return head;
 }
 
 /// No more comes of this call: if it was for a shared value, the job needs that from the
 /// driver, unless the value has arrived.
-void share_ended(const PeerCall& call) {
+void share_ended(const PeerCall& call, bool unreached) {
   if (call.share != 0)
-    ShareCache::instance().not_passed(call.share);
+    ShareCache::instance().not_passed(call.share, unreached);
 }
 
 /// Compares in constant time.
@@ -72,7 +73,7 @@ public:
   void on_closed(const wire::LinkEnd& end) override {
     link_ = nullptr; // It holds this handler.
     if (dialled_)
-      share_ended(*dialled_);
+      share_ended(*dialled_, false);
     if (process_ == 0 &&
         end.broken_protocol) // A peer that only leaves may be a job that ends.
       return refuse(end.reason);
@@ -88,39 +89,39 @@ public:
 
 private:
   bool greet(const Bytes& message) {
-    Greeting greeting;
+    PeerHello hello;
     try {
       Reader reader(message);
       if (read_op(reader) != Op::peer_hello)
         return false;
-      greeting = reader.get<Greeting>();
+      hello = reader.get<PeerHello>();
     } catch (const Error&) {
       return false;
     }
-    if (greeting.process == 0 || !expected(greeting))
+    if (hello.process == 0 || !expected(hello))
       return false;
-    process_ = greeting.process;
-    share_ = greeting.share;
+    process_ = hello.process;
+    share_ = hello.share;
     number_ = ++of_->links_;
     who_ = "job " + std::to_string(process_);
     auto& objects = *of_->parts_.objects;
     if (share_ == 0) // The link must be known here before the peer may use it.
       objects.peers().connected(process_, number_, link_, dialled_.has_value());
     if (!dialled_)
-      link_->send(task_stream, hello_of({objects.self(), greeting.secret, share_}));
+      link_->send(task_stream, hello_of({objects.self(), hello.secret, share_}));
     if (!dialled_ && share_ != 0)
       ShareCache::instance().pass_on(share_, *link_);
     log().debug("there is a link to {}", who_);
     return true;
   }
 
-  bool expected(const Greeting& greeting) {
+  bool expected(const PeerHello& hello) {
     if (dialled_)
-      return greeting.process == dialled_->peer && greeting.share == dialled_->share &&
-             same(greeting.secret, dialled_->secret);
+      return hello.process == dialled_->peer && hello.share == dialled_->share &&
+             same(hello.secret, dialled_->secret);
     std::lock_guard lock(of_->mutex_);
-    auto known = of_->expected_.find({greeting.process, greeting.share});
-    if (known == of_->expected_.end() || !same(greeting.secret, known->second))
+    auto known = of_->expected_.find({hello.process, hello.share});
+    if (known == of_->expected_.end() || !same(hello.secret, known->second))
       return false;
     of_->expected_.erase(known); // A secret is good for one link.
     return true;
@@ -133,7 +134,7 @@ private:
       Reader reader(message.bytes());
       if (!dialled_ || read_op(reader) != Op::shared)
         throw Error("a message that no peer may send");
-      ShareCache::instance().arrived(reader, message, share_);
+      ShareCache::instance().passed_on(reader, message, share_, dialled_->digest);
     } catch (const Error& error) {
       log().debug("no shared value from {}: {}", who_, error.what());
     }
@@ -192,6 +193,9 @@ void PeerLinks::start(const std::shared_ptr<wire::Link>& link,
 void PeerLinks::listen(const PeerCall& call) {
   {
     std::lock_guard lock(mutex_);
+    if (call.share != 0) // It is passed on to one job at a time; an earlier one is gone.
+      std::erase_if(expected_,
+                    [&](auto& link) { return link.first.second == call.share; });
     expected_[{call.peer, call.share}] = call.secret;
     if (listener_ || local_listener_)
       return tell_driver_locked(call);
@@ -278,12 +282,12 @@ void PeerLinks::dial(const PeerCall& call) {
     try {
       self.dial_now(call);
     } catch (...) {
-      share_ended(call);
+      share_ended(call, true);
       throw;
     }
   });
   if (!begun)
-    share_ended(call);
+    share_ended(call, false);
 }
 
 void PeerLinks::dial_now(const PeerCall& call) {

@@ -34,6 +34,7 @@ void write(Writer& writer, const PeerCall& call) {
   writer.text(call.host);
   writer.put(call.port);
   writer.put(call.share);
+  writer.put(call.digest);
 }
 
 PeerCall read_peer_call(Reader& reader) {
@@ -43,16 +44,16 @@ PeerCall read_peer_call(Reader& reader) {
   call.host = reader.text();
   call.port = reader.get<std::uint16_t>();
   call.share = reader.get<std::uint64_t>();
+  call.digest = reader.get<detail::Digest>();
   return call;
 }
 
 std::optional<PeerCall> call_to_dial(std::uint64_t process, const PeerCall& call,
-                                     const std::string& link_host) {
+                                     const std::string& link_host, bool tunnels) {
   if (call.host.empty())
     return std::nullopt;             // It can't listen.
   const auto local = call.port == 0; // Then the name leads to no other kind of socket.
-  // A tunnel ends on this machine. Where its job is can't be seen: its word is taken.
-  const auto hidden = !link_host.empty() && wire::is_own_address(link_host);
+  const auto hidden = tunnels && !link_host.empty() && wire::is_own_address(link_host);
   if (local ? !link_host.empty() : !hidden && call.host != link_host) {
     log().debug("job {} gets no direct link: it listens at '{}', and its link to the "
                 "driver comes from '{}'",
@@ -105,7 +106,7 @@ std::optional<PeerCall> PeerIntroductions::listens(std::uint64_t process,
   if (known == pairs_.end() || known->second.listener != process ||
       known->second.secret != call.secret)
     return std::nullopt; // One of the jobs is gone, or the answer is late.
-  return call_to_dial(process, call, link_host);
+  return call_to_dial(process, call, link_host, tunnels_);
 }
 
 void PeerIntroductions::gone(std::uint64_t process) {

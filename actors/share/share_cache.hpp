@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include "actors/protocol/node_protocol.hpp"
 #include "actors/share/shared_memory.hpp"
@@ -33,12 +32,15 @@ public:
   std::shared_ptr<detail::SharedObject> handle(std::uint64_t id, Reader& reader);
   /// Returns a handle to a value that this job need not read.
   std::shared_ptr<detail::SharedObject> hold(std::uint64_t id);
-  /// Handles Op::shared, the answer to a fetch, from the driver or from another job. That
-  /// may send only the value `expected`. Throws Error on anything malformed.
-  void arrived(Reader& reader, const Payload& whole,
-               std::optional<std::uint64_t> expected = std::nullopt);
-  /// Another job could not pass the value on to this one: asks the driver for it.
-  void not_passed(std::uint64_t id);
+  /// Handles Op::shared from the driver, an answer to a fetch.
+  void arrived(Reader& reader, const Payload& whole);
+  /// Handles Op::shared from another job, which passes the value `id` on. A value with
+  /// another digest is not used. Throws Error if the message has another value, or none.
+  void passed_on(Reader& reader, const Payload& whole, std::uint64_t id,
+                 const detail::Digest& digest);
+  /// Another job does not pass the value on to this one: asks the driver for the value,
+  /// unless it has arrived. `unreached`: since this job can't connect to that one.
+  void not_passed(std::uint64_t id, bool unreached);
   /// Sends the value to another job, or that there is none.
   void pass_on(std::uint64_t id, wire::Link& to);
   /// Puts the value where other jobs of this machine can map it, and tells the driver. In

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <sys/resource.h>
@@ -11,6 +12,7 @@
 #include "base/file_limit.hpp"
 #include "base/log.hpp"
 #include "base/random_id.hpp"
+#include "wire/digest.hpp"
 #include "wire/stream_link.hpp"
 
 namespace fiber::actors {
@@ -36,6 +38,10 @@ std::unique_ptr<SharedMemory> mapped(const Bytes& packed) {
                error.what());
     return nullptr;
   }
+}
+
+ShareSpread::Clock::time_point now() {
+  return ShareSpread::Clock::now();
 }
 
 } // namespace
@@ -105,9 +111,13 @@ std::size_t ShareStore::heard(std::uint64_t incarnation, Op op, Reader& reader,
   switch (op) {
   case Op::fetch:
     return fetch(reader.get<ShareFetch>(), {incarnation, link});
-  case Op::share_arrived:
+  case Op::share_waits:
     return spread(reader.get<std::uint64_t>(),
-                  [&](ShareSpread& spread) { return spread.arrived(incarnation); });
+                  [&](ShareSpread& spread) { return spread.waits(incarnation, now()); });
+  case Op::share_arrived:
+    return spread(reader.get<std::uint64_t>(), [&](ShareSpread& spread) {
+      return spread.arrived(incarnation, now());
+    });
   case Op::share_place: {
     auto at = reader.get<SharePlace>();
     return spread(
@@ -116,8 +126,9 @@ std::size_t ShareStore::heard(std::uint64_t incarnation, Op op, Reader& reader,
   case Op::share_listens: {
     auto call = read_peer_call(reader);
     const auto host = link ? wire::peer_host(*link) : "";
+    const auto answer = call_to_dial(incarnation, call, host, tunnels_);
     return spread(call.share, [&](ShareSpread& spread) {
-      return spread.listens(incarnation, call, host);
+      return spread.listens(incarnation, call, answer, now());
     });
   }
   case Op::retain:
@@ -133,7 +144,7 @@ std::size_t ShareStore::heard(std::uint64_t incarnation, Op op, Reader& reader,
 }
 
 std::size_t ShareStore::fetch(const ShareFetch& wanted, const Job& job) {
-  ShareSpread::Steps steps{{.op = Op::shared, .to = job}};
+  ShareSpread::Steps steps{{.kind = ShareSpread::Step::Kind::send, .to = job}};
   {
     std::lock_guard lock(mutex_);
     auto entry = entries_.find(wanted.id);
@@ -141,8 +152,8 @@ std::size_t ShareStore::fetch(const ShareFetch& wanted, const Job& job) {
     if (entry != entries_.end() && !entry->second.object.expired() &&
         entry->second.spread) {
       auto& spread = *entry->second.spread;
-      steps =
-        wanted.machine == 0 ? spread.failed(job) : spread.wanted(job, wanted.machine);
+      steps = wanted.machine == 0 ? spread.failed(job, wanted.unreached != 0, now())
+                                  : spread.wanted(job, wanted.machine, now());
     }
   }
   return take(wanted.id, steps);
@@ -161,21 +172,45 @@ std::size_t ShareStore::spread(std::uint64_t id, Ask ask) {
 }
 
 std::size_t ShareStore::take(std::uint64_t id, const ShareSpread::Steps& steps) {
+  using Kind = ShareSpread::Step::Kind;
   std::size_t sent = 0;
   for (auto& step : steps) {
+    if (step.kind == Kind::digest)
+      make_digest(id);
     auto link = step.to.link.lock();
     if (!link)
       continue;
-    if (step.op == Op::shared)
+    if (step.kind == Kind::send)
       sent += send(id, *link);
-    else if (step.op == Op::share_memory)
-      send_op(*link, step.op, id);
-    else if (step.op == Op::share_mapped)
-      send_op(*link, step.op, SharePlace{.id = id, .place = step.place});
+    else if (step.kind == Kind::place)
+      send_op(*link, Op::share_memory, id);
+    else if (step.kind == Kind::map)
+      send_op(*link, Op::share_mapped, SharePlace{.id = id, .place = step.place});
     else
-      send_op(*link, step.op, step.call);
+      send_op(*link, step.kind == Kind::listen ? Op::peer_listen : Op::peer_dial,
+              step.call);
   }
   return sent;
+}
+
+/// On a thread of its own, since the value may be large.
+void ShareStore::make_digest(std::uint64_t id) {
+  auto make = [weak = weak_from_this(), object = find(id), id] {
+    if (!object)
+      return;
+    try {
+      auto& digest = object->digest(wire::digest_of);
+      if (auto store = weak.lock())
+        store->spread(id, [&](ShareSpread& spread) { return spread.digested(digest); });
+    } catch (const Error& error) { // The jobs that wait for it are sent the value.
+      log().warn("a shared value is not passed on: {}", error.what());
+    }
+  };
+  try {
+    std::thread(make).detach();
+  } catch (const std::system_error&) {
+    make();
+  }
 }
 
 std::size_t ShareStore::send(std::uint64_t id, wire::Link& link) {
@@ -222,23 +257,30 @@ void ShareStore::release(std::uint64_t id, std::uint64_t incarnation) {
   job->second.erase(retained);
 }
 
+void ShareStore::job_fenced(std::uint64_t incarnation) {
+  std::map<std::uint64_t, ShareSpread::Steps> steps;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto& [id, entry] : entries_) {
+      entry.copies.erase(incarnation);
+      if (entry.spread)
+        steps[id] = entry.spread->gone(incarnation, now());
+    }
+  }
+  for (auto& [id, some] : steps)
+    take(id, some);
+}
+
 void ShareStore::job_gone(std::uint64_t incarnation) {
   std::map<std::uint64_t, Retained> last;
-  std::map<std::uint64_t, ShareSpread::Steps> steps;
   {
     std::lock_guard lock(mutex_);
     if (auto job = retained_.find(incarnation); job != retained_.end()) {
       last = std::move(job->second);
       retained_.erase(job);
     }
-    for (auto& [id, entry] : entries_) {
-      entry.copies.erase(incarnation);
-      if (entry.spread)
-        steps[id] = entry.spread->gone(incarnation);
-    }
   }
-  for (auto& [id, some] : steps)
-    take(id, some);
+  job_fenced(incarnation);
 }
 
 void ShareStore::freed(std::uint64_t id) {
@@ -252,12 +294,8 @@ void ShareStore::freed(std::uint64_t id) {
     entries_.erase(entry);
   }
   for (auto& [incarnation, weak] : copies)
-    if (auto link = weak.lock()) {
-      Bytes head;
-      Writer writer(head);
-      write(writer, Op::freed, id);
-      link->send(task_stream, std::move(head));
-    }
+    if (auto link = weak.lock())
+      send_op(*link, Op::freed, id);
 }
 
 } // namespace fiber::actors

@@ -5,7 +5,6 @@
 // that processes of one machine map.
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -40,11 +39,17 @@ public:
 
   // -- requests of jobs --
 
-  /// Handles what a job says about shared values, from Op::fetch to Op::release. Returns
-  /// how many bytes of values were sent. Throws Error on anything malformed.
+  /// Handles what a job says about shared values: Op::fetch, share_waits, share_arrived,
+  /// share_place, share_listens, retain and release. Returns how many bytes of values
+  /// were sent. Throws Error on anything malformed.
   std::size_t heard(std::uint64_t incarnation, Op op, Reader& reader,
                     const std::shared_ptr<wire::Link>& link);
+  /// The job is fenced: others no longer wait for it. It may still hold values.
+  void job_fenced(std::uint64_t incarnation);
+  /// The job holds no value any more.
   void job_gone(std::uint64_t incarnation);
+  /// See call_to_dial(). Call it before the first job.
+  void allow_tunnels() { tunnels_ = true; }
 
 private:
   class Object;
@@ -65,12 +70,14 @@ private:
   /// Asks the spread of a value, if that is not freed, and takes the steps it returns.
   template <class Ask>
   std::size_t spread(std::uint64_t id, Ask ask);
+  void make_digest(std::uint64_t id);
   std::size_t take(std::uint64_t id, const ShareSpread::Steps& steps);
   std::size_t send(std::uint64_t id, wire::Link& link);
   void retain(std::uint64_t id, const Job& job);
   void release(std::uint64_t id, std::uint64_t incarnation);
 
   const std::size_t most_;
+  bool tunnels_ = false;
   std::mutex mutex_;
   SharePassing passing_;
   std::map<std::uint64_t, Entry> entries_;

@@ -379,7 +379,10 @@ TEST_F(Introductions, believe_a_job_behind_a_tunnel_of_this_machine_where_it_lis
   ASSERT_TRUE(call);
   call->host = "192.0.2.7";
   call->port = 99;
+  EXPECT_FALSE(of_.listens(2, *call, "127.0.0.1")) << "there are no tunnels";
+  of_.allow_tunnels();
   EXPECT_TRUE(of_.listens(2, *call, "127.0.0.1"));
+  EXPECT_FALSE(of_.listens(2, *call, "192.0.2.8")) << "that job comes from elsewhere";
 }
 
 TEST_F(Introductions, lead_nobody_to_an_address_that_the_listener_only_names) {

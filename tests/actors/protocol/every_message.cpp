@@ -83,6 +83,7 @@ std::vector<std::pair<std::string, Bytes>> every_message_of_a_job() {
     {"init_failed", message_of(Op::init_failed, Failure{"a", "b", "c", Bytes(4)})},
     {"probed", message_of(Op::probed, std::int64_t{1})},
     {"fetch", message_of(Op::fetch, ShareFetch{nobody, 1})},
+    {"share_waits", message_of(Op::share_waits, nobody)},
     {"share_arrived", message_of(Op::share_arrived, nobody)},
     {"share_place", message_of(Op::share_place, SharePlace{nobody, {}})},
     {"share_listens", message_of(Op::share_listens, peer())},

@@ -4,13 +4,10 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
-#include <numeric>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
