@@ -232,7 +232,7 @@ struct NodeLinkState {
   void receive(const FromLink& from) {
     try {
       Reader reader(from.message.bytes());
-      while (!reader.empty())
+      while (!reader.empty() && !ended) // Then it is fenced: nothing of it is used.
         handle(read_op(reader), reader, from);
     } catch (const std::exception& error) {
       declare_dead(std::string("sent a malformed message: ") + error.what());
@@ -300,8 +300,6 @@ struct NodeLinkState {
   }
 
   void share(Op op, Reader& reader) {
-    if (ended) // It is fenced: others must not wait for it.
-      return;
     if (auto sent = services->shares->heard(node.incarnation, op, reader, node.link))
       self->send(pool, NodeShare{sent});
   }

@@ -99,13 +99,15 @@ public:
   }
   void passed_on(Payload value, const detail::Digest& digest) {
     std::lock_guard lock(mutex_);
+    if (ready_)
+      return;
     passed_ = {std::move(value), digest};
     changed_.notify_all();
   }
   void not_passed(bool unreached) {
     std::lock_guard lock(mutex_);
     if (!ready_ && !passed_ && !checking_)
-      send_op(*link_, Op::fetch, ShareFetch{.id = id_, .unreached = unreached ? 1U : 0U});
+      ask_driver(unreached);
   }
   void pass_on(wire::Link& to) const {
     std::optional<Payload> value;
@@ -124,9 +126,9 @@ public:
         return;
       memory_ = SharedMemory::open(place);
       ready_ = memory_ != nullptr;
+      if (!ready_)
+        ask_driver(false);
     }
-    if (!ready_)
-      send_op(*link_, Op::fetch, ShareFetch{.id = id_});
     changed_.notify_all();
   }
   /// Puts the value, which has arrived, where others can map it.
@@ -182,6 +184,7 @@ private:
   void use(std::optional<Payload> value) {
     ready_ = true;
     missing_ = !value;
+    passed_.reset();
     if (value)
       fetched_ = std::move(*value);
     if (fetched_.size() >= min_mapped)
@@ -203,7 +206,11 @@ private:
       return use(std::move(passed.value));
     log().warn("another job has passed on a shared value that is not what the driver "
                "shares: the driver sends it");
-    send_op(*link_, Op::fetch, ShareFetch{.id = id_});
+    ask_driver(false);
+  }
+  void ask_driver(bool unreached) {
+    if (!std::exchange(driver_asked_, true))
+      send_op(*link_, Op::fetch, ShareFetch{.id = id_, .unreached = unreached ? 1U : 0U});
   }
 
   std::uint64_t id_;
@@ -215,6 +222,7 @@ private:
   bool asked_ = false, ready_ = false, missing_ = false;
   std::optional<Passed> passed_; ///< Not checked yet.
   bool checking_ = false;        ///< A thread checks what was passed on.
+  bool driver_asked_ = false;    ///< For the value, in place of another job.
   Payload fetched_;
   std::unique_ptr<SharedMemory> memory_;
   std::unique_ptr<SharedMemory> for_others_; // A copy of `fetched_`.

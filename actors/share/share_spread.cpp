@@ -12,7 +12,7 @@ using Kind = ShareSpread::Step::Kind;
 ShareSpread::Steps ShareSpread::wanted(const Job& job, std::uint64_t machine,
                                        Clock::time_point now) {
   Steps steps;
-  if (!machines_.try_emplace(job.incarnation, machine).second) { // It lies.
+  if (!asked_.try_emplace(job.incarnation, Asked{machine, now}).second) { // It lies.
     steps.push_back({.kind = Kind::send, .to = job});
     return steps;
   }
@@ -32,12 +32,34 @@ ShareSpread::Steps ShareSpread::wanted(const Job& job, std::uint64_t machine,
 
 ShareSpread::Steps ShareSpread::waits(std::uint64_t incarnation, Clock::time_point now) {
   Steps steps;
-  auto* copy = copy_of(incarnation);
-  if (copy == nullptr || copy->from == 0 || now < copy->until)
-    return steps;
-  send_instead(*copy, steps);
+  for (auto& [machine, copy] : copies_)
+    if (copy.from != 0 && now >= copy.until)
+      send_instead(copy, steps);
+  send_if_late(incarnation, steps, now);
   advance(steps, now);
   return steps;
+}
+
+/// Sends the value to a job that has waited so long that those that it waits for lie, or
+/// are too slow.
+void ShareSpread::send_if_late(std::uint64_t incarnation, Steps& steps,
+                               Clock::time_point now) {
+  const auto asked = asked_.find(incarnation);
+  if (asked == asked_.end() || now - asked->second.since < 4 * most_time(bytes_))
+    return;
+  asked->second.since = now;
+  const auto known = copies_.find(asked->second.machine);
+  if (known == copies_.end())
+    return; // It is sent the value, as the first job of its machine is gone.
+  auto& copy = known->second;
+  if (copy.holder.incarnation == incarnation && copy.way == Copy::Way::undecided)
+    send(copy, steps);
+  std::erase_if(copy.waiting, [&](auto& job) {
+    if (job.incarnation != incarnation)
+      return false;
+    steps.push_back({.kind = Kind::send, .to = job});
+    return true;
+  });
 }
 
 ShareSpread::Steps ShareSpread::failed(const Job& job, bool unreached,
@@ -116,7 +138,7 @@ ShareSpread::Steps ShareSpread::digested(const detail::Digest& digest) {
 
 ShareSpread::Steps ShareSpread::gone(std::uint64_t incarnation, Clock::time_point now) {
   Steps steps;
-  machines_.erase(incarnation);
+  asked_.erase(incarnation);
   for (auto each = copies_.begin(); each != copies_.end();) {
     auto& copy = each->second;
     if (copy.holder.incarnation == incarnation) {
@@ -201,10 +223,10 @@ void ShareSpread::send_instead(Copy& copy, Steps& steps) {
 }
 
 ShareSpread::Copy* ShareSpread::copy_of(std::uint64_t holder) {
-  const auto machine = machines_.find(holder);
-  if (machine == machines_.end())
+  const auto asked = asked_.find(holder);
+  if (asked == asked_.end())
     return nullptr;
-  const auto copy = copies_.find(machine->second);
+  const auto copy = copies_.find(asked->second.machine);
   return copy != copies_.end() && copy->second.holder.incarnation == holder
            ? &copy->second
            : nullptr;

@@ -51,8 +51,8 @@ private:
 /// of holders doubles while the driver sends nothing; only if that fails, or takes too
 /// long, from the driver. The other jobs of a machine map the memory of its first job.
 ///
-/// A job that lies can make others wait, but not for ever, and can't make them use
-/// another value: what is passed on has a digest.
+/// A job that lies can make others wait, but not for ever. It can't make jobs of another
+/// machine use another value, since what is passed on has a digest.
 ///
 /// Thread safety: none.
 class ShareSpread {
@@ -129,7 +129,13 @@ private:
     std::vector<Job> waiting;
   };
 
+  struct Asked {
+    std::uint64_t machine = 0;
+    Clock::time_point since{};
+  };
+
   void advance(Steps& steps, Clock::time_point now);
+  void send_if_late(std::uint64_t incarnation, Steps& steps, Clock::time_point now);
   static void send(Copy& copy, Steps& steps);
   void introduce(Copy& source, Copy& copy, Steps& steps, Clock::time_point now);
   void let_dial(Copy& copy, Steps& steps);
@@ -143,8 +149,8 @@ private:
   SharePassing& passing_;
   std::optional<detail::Digest> digest_;
   bool digest_wanted_ = false;
-  std::map<std::uint64_t, std::uint64_t> machines_; ///< Of the jobs that have asked.
-  std::map<std::uint64_t, Copy> copies_;            ///< By machine.
+  std::map<std::uint64_t, Asked> asked_; ///< By incarnation.
+  std::map<std::uint64_t, Copy> copies_; ///< By machine.
 };
 
 } // namespace fiber::actors

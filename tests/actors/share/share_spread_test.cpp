@@ -172,6 +172,18 @@ TEST_F(Spread, the_driver_sends_what_a_job_does_not_pass_on_in_time) {
   EXPECT_EQ(told(spread.waits(3, now)), Told{});
 }
 
+TEST_F(Spread,
+       the_driver_sends_to_those_who_wait_for_jobs_that_never_say_that_they_have_it) {
+  two_are_sent_it({3});
+  EXPECT_EQ(told(spread.wanted({11, {}}, 1, now)), Told{});
+  now += 4 * ShareSpread::most_time(large) - 1s;
+  EXPECT_EQ(told(spread.waits(11, now)), Told{});
+  EXPECT_EQ(told(spread.waits(3, now)), Told{});
+  now += 1s;
+  EXPECT_EQ(told(spread.waits(11, now)), (Told{{Kind::send, 11}}));
+  EXPECT_EQ(told(spread.waits(3, now)), (Told{{Kind::send, 3}}));
+}
+
 TEST_F(Spread, a_job_passes_the_value_on_to_the_next_when_the_first_is_gone) {
   two_are_sent_it({3, 4});
   introduced(1, 3);
@@ -207,8 +219,9 @@ public:
   }
   /// Until nothing is left to do.
   void run() {
-    do {
+    for (auto idle = 0; idle < 20 && !without_.empty(); ++idle) {
       while (!to_do_.empty()) {
+        idle = 0;
         auto next = to_do_.begin() + static_cast<std::ptrdiff_t>(below(to_do_.size()));
         auto [step, dialled] = std::move(*next);
         to_do_.erase(next);
@@ -220,7 +233,7 @@ public:
       now_ += 30s;
       for (auto job : without_)
         add(spread_.waits(job, now_));
-    } while (!to_do_.empty());
+    }
   }
   std::size_t sent() const { return sent_; }
   const std::set<std::uint64_t>& without() const { return without_; }
@@ -254,7 +267,7 @@ private:
       want(job + 50); // Its replacement.
   }
   void has_it(std::uint64_t job) {
-    if (without_.erase(job) > 0)
+    if (without_.erase(job) > 0 && !chance(faults_ / 4)) // Or it does not say so.
       add(spread_.arrived(job, now_));
   }
   void fails(std::uint64_t job) {
@@ -270,6 +283,8 @@ private:
     case Kind::send:
       return has_it(job);
     case Kind::place:
+      if (chance(faults_ / 4))
+        return; // It does not answer.
       return add(spread_.placed({.pid = 1, .fd = chance(faults_) ? -1 : 5}, job));
     case Kind::map:
       if (!chance(faults_))
