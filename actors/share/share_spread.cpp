@@ -45,7 +45,7 @@ ShareSpread::Steps ShareSpread::waits(std::uint64_t incarnation, Clock::time_poi
 void ShareSpread::send_if_late(std::uint64_t incarnation, Steps& steps,
                                Clock::time_point now) {
   const auto asked = asked_.find(incarnation);
-  if (asked == asked_.end() || now - asked->second.since < 4 * most_time(bytes_))
+  if (asked == asked_.end() || now - asked->second.since < 4 * max_time(bytes_))
     return;
   asked->second.since = now;
   const auto known = copies_.find(asked->second.machine);
@@ -168,7 +168,7 @@ void ShareSpread::advance(Steps& steps, Clock::time_point now) {
   for (auto& [machine, copy] : copies_) {
     if (copy.way != Copy::Way::undecided)
       continue;
-    if (all_are_sent || std::cmp_less(sent, most_sent)) {
+    if (all_are_sent || std::cmp_less(sent, max_sent)) {
       send(copy, steps);
       ++sent;
       continue;
@@ -193,7 +193,7 @@ void ShareSpread::introduce(Copy& source, Copy& copy, Steps& steps,
   copy.way = Copy::Way::passed;
   copy.from = source.holder.incarnation;
   copy.secret = fresh_secret();
-  copy.until = now + most_time(bytes_);
+  copy.until = now + max_time(bytes_);
   steps.push_back({.kind = Kind::listen,
                    .to = source.holder,
                    .call = {.to = copy.from,

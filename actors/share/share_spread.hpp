@@ -82,9 +82,9 @@ public:
   /// Smaller values are always sent by the driver.
   static constexpr std::size_t min_passed = 1024 * 1024;
   /// How many machines the driver sends the value to, if the others can get it from them.
-  static constexpr std::size_t most_sent = 2;
+  static constexpr std::size_t max_sent = 2;
   /// How long passing a value on may take: 10 s, and 1 s for each 1 MiB.
-  static Clock::duration most_time(std::size_t bytes) {
+  static Clock::duration max_time(std::size_t bytes) {
     return std::chrono::seconds(10 + bytes / (1024 * 1024));
   }
 

@@ -165,7 +165,7 @@ TEST_F(Spread, the_driver_sends_what_a_job_that_is_gone_would_have_passed_on) {
 TEST_F(Spread, the_driver_sends_what_a_job_does_not_pass_on_in_time) {
   two_are_sent_it({3});
   introduced(1, 3); // It never listens, or never sends.
-  now += ShareSpread::most_time(large) - 1s;
+  now += ShareSpread::max_time(large) - 1s;
   EXPECT_EQ(told(spread.waits(3, now)), Told{});
   now += 1s;
   EXPECT_EQ(told(spread.waits(3, now)), (Told{{Kind::send, 3}}));
@@ -176,7 +176,7 @@ TEST_F(Spread,
        the_driver_sends_to_those_who_wait_for_jobs_that_never_say_that_they_have_it) {
   two_are_sent_it({3});
   EXPECT_EQ(told(spread.wanted({11, {}}, 1, now)), Told{});
-  now += 4 * ShareSpread::most_time(large) - 1s;
+  now += 4 * ShareSpread::max_time(large) - 1s;
   EXPECT_EQ(told(spread.waits(11, now)), Told{});
   EXPECT_EQ(told(spread.waits(3, now)), Told{});
   now += 1s;
@@ -328,7 +328,7 @@ TEST(ShareSpread, the_driver_sends_two_copies_to_any_number_of_machines) {
     Machines some(machines, 3, 0, 1);
     some.run();
     EXPECT_EQ(some.without(), std::set<std::uint64_t>{}) << machines;
-    EXPECT_EQ(some.sent(), std::min(machines, ShareSpread::most_sent));
+    EXPECT_EQ(some.sent(), std::min(machines, ShareSpread::max_sent));
   }
 }
 

@@ -47,6 +47,12 @@ protected:
       EXPECT_EQ(sums[i], i + size / 2 * (size - 1));
     return static_cast<double>(pool.stats().bytes_sent - before) / bytes;
   }
+  /// Lets each worker read a value, of which the driver must send `n` copies.
+  static void expect_copies(double n, Pool& pool, std::size_t workers) {
+    auto copies = share_with(pool, workers);
+    EXPECT_GE(copies, n);
+    EXPECT_LT(copies, n + 0.1);
+  }
   /// Hosts that are busy are not taken for lost.
   static Config patient(const std::string& hosts) {
     auto with = config(hosts);
@@ -59,17 +65,13 @@ protected:
 TEST_F(SshShare, a_large_value_is_sent_once_to_each_host) {
   open(patient("fiber-a:4"));
   Pool pool(4);
-  auto copies = share_with(pool, 4);
-  EXPECT_GE(copies, 1);
-  EXPECT_LT(copies, 1.1);
+  expect_copies(1, pool, 4);
 }
 
 TEST_F(SshShare, hosts_pass_on_a_large_value_that_the_driver_has_sent_to_two_of_them) {
   open(patient("fiber-a:2,fiber-b:2,fiber-c:2,fiber-d:2"));
   Pool pool(8);
-  auto copies = share_with(pool, 8);
-  EXPECT_GE(copies, 2);
-  EXPECT_LT(copies, 2.1);
+  expect_copies(2, pool, 8);
 }
 
 TEST_F(SshShare, hosts_behind_tunnels_pass_a_value_on_as_well) {
@@ -77,9 +79,7 @@ TEST_F(SshShare, hosts_behind_tunnels_pass_a_value_on_as_well) {
   with.more["ssh_tunnel"] = "always";
   open(with);
   Pool pool(4);
-  auto copies = share_with(pool, 4);
-  EXPECT_GE(copies, 2);
-  EXPECT_LT(copies, 2.1);
+  expect_copies(2, pool, 4);
 }
 
 TEST_F(SshShare, the_driver_sends_to_hosts_that_can_not_reach_each_other) {
@@ -89,11 +89,8 @@ TEST_F(SshShare, the_driver_sends_to_hosts_that_can_not_reach_each_other) {
     Pool pool(4);
     for (std::string name : all_hosts)
       ssh_host("shun " + name + " " + how);
-    for (int i = 0; i < 2; ++i) {
-      auto copies = share_with(pool, 4);
-      EXPECT_GE(copies, 4);
-      EXPECT_LT(copies, 4.1);
-    }
+    for (int i = 0; i < 2; ++i)
+      expect_copies(4, pool, 4);
     close();
     ssh_host("usual");
   }
