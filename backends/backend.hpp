@@ -155,6 +155,9 @@ public:
   virtual std::string name() const = 0;
   /// Returns the address by which jobs reach this process; empty if they inherit links.
   virtual std::string driver_address() const { return {}; }
+  /// Returns whether jobs may reach this process through tunnels that end on this
+  /// machine.
+  virtual bool has_tunnels() const { return false; }
   /// Returns whether this machine may have driver_address() only once a job runs.
   virtual bool address_comes_later() const { return false; }
   /// Returns how many jobs may always start at once, unless a setting says otherwise,

@@ -27,13 +27,6 @@ bool is_loopback(const sockaddr& address) {
   return address.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr);
 }
 
-/// Returns whether the numeric address `host` is one of this machine.
-bool can_bind(const std::string& host) {
-  auto found = resolve(host, 0, false);
-  UniqueFd socket(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  return socket && ::bind(socket.get(), found->ai_addr, found->ai_addrlen) == 0;
-}
-
 } // namespace
 
 std::string own_address_towards(const std::string& host) {
@@ -56,9 +49,15 @@ bool is_loopback(const std::string& host) {
   return true;
 }
 
+bool is_own_address(const std::string& host) {
+  auto found = resolve(host, 0, false);
+  UniqueFd socket(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  return socket && ::bind(socket.get(), found->ai_addr, found->ai_addrlen) == 0;
+}
+
 std::string loopback_address() {
   const std::string v4 = "127.0.0.1", v6 = "::1";
-  return can_bind(v4) || !can_bind(v6) ? v4 : v6;
+  return is_own_address(v4) || !is_own_address(v6) ? v4 : v6;
 }
 
 } // namespace fiber::wire

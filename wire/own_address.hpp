@@ -13,6 +13,10 @@ std::string own_address_towards(const std::string& host);
 /// if the name is unknown.
 bool is_loopback(const std::string& host);
 
+/// Returns whether the numeric address `host` is one of this machine. Throws WireError if
+/// it is none.
+bool is_own_address(const std::string& host);
+
 /// Returns 127.0.0.1, or ::1 on a machine that has no IPv4.
 std::string loopback_address();
 

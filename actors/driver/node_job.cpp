@@ -92,6 +92,21 @@ NodeJob make_node_job(const NodeServices& services, const NodeTemplate& job_temp
   return job;
 }
 
+TaskResults attach_handles(TaskResults results, std::uint64_t incarnation,
+                           ObjectSpace& objects) {
+  if (results.held.empty())
+    return results;
+  struct ResultsWithHandles {
+    Payload bytes;
+    detail::KeptObjects objects;
+  };
+  auto owner = std::make_shared<ResultsWithHandles>();
+  owner->bytes = std::move(results.bytes);
+  owner->objects = objects.take_over(incarnation, results.held, results.parcel);
+  results.bytes = Payload(owner, owner->bytes.bytes());
+  return results;
+}
+
 LossCause cause_of_refusal(int status, const std::string& words) {
   return backends::is_shortage(status, words) ? LossCause::shortage : LossCause::refused;
 }

@@ -37,6 +37,11 @@ struct NodeStartup {
   void outlived_link(const backends::Job* job);
 };
 
+/// Makes the result bytes of a job own the objects whose handles they contain, until they
+/// are unpacked. Call it before the job's next message, which may release these objects.
+TaskResults attach_handles(TaskResults results, std::uint64_t incarnation,
+                           ObjectSpace& objects);
+
 /// Returns the cause if an engine has created no job, by its errno or HTTP status and its
 /// words.
 LossCause cause_of_refusal(int status, const std::string& words);

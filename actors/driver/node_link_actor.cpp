@@ -232,7 +232,7 @@ struct NodeLinkState {
   void receive(const FromLink& from) {
     try {
       Reader reader(from.message.bytes());
-      while (!reader.empty())
+      while (!reader.empty() && !ended) // Then it is fenced: nothing of it is used.
         handle(read_op(reader), reader, from);
     } catch (const std::exception& error) {
       declare_dead(std::string("sent a malformed message: ") + error.what());
@@ -270,15 +270,14 @@ struct NodeLinkState {
       return;
     case Op::fetch:
       handler->answering();
-      return self->send(pool, NodeShare{services->shares->fetch(
-                                reader.get<ShareFetch>(), node.incarnation, node.link)});
+      [[fallthrough]];
+    case Op::share_waits:
+    case Op::share_arrived:
     case Op::share_place:
-      return services->shares->placed(reader.get<SharePlace>(), node.incarnation);
+    case Op::share_listens:
     case Op::retain:
-      return services->shares->retain(reader.get<std::uint64_t>(), node.incarnation,
-                                      node.link);
     case Op::release:
-      return services->shares->release(reader.get<std::uint64_t>(), node.incarnation);
+      return share(op, reader);
     case Op::chaos:
       return note_chaos(reader.get<ChaosNote>());
     case Op::lease_over:
@@ -300,6 +299,11 @@ struct NodeLinkState {
     }
   }
 
+  void share(Op op, Reader& reader) {
+    if (auto sent = services->shares->heard(node.incarnation, op, reader, node.link))
+      self->send(pool, NodeShare{sent});
+  }
+
   void logged(const LogRecord& record) {
     log_for_job(job_name, record);
     logs += record.text + "\n";
@@ -312,25 +316,10 @@ struct NodeLinkState {
       time.began_ns = static_cast<std::int64_t>( // It may be anything: no overflow.
         static_cast<std::uint64_t>(time.began_ns) -
         static_cast<std::uint64_t>(clock.value().count()));
-    self->send(pool,
-               NodeResults{node.incarnation, attach_handles(std::move(results)), waits});
-  }
-
-  /// Makes the result bytes own the objects whose handles they contain, until they are
-  /// unpacked. Called before the job's next message, which may release these objects.
-  TaskResults attach_handles(TaskResults results) {
-    if (results.held.empty())
-      return results;
-    struct ResultsWithHandles {
-      Payload bytes;
-      detail::KeptObjects objects;
-    };
-    auto owner = std::make_shared<ResultsWithHandles>();
-    owner->bytes = std::move(results.bytes);
-    owner->objects =
-      services->objects->take_over(node.incarnation, results.held, results.parcel);
-    results.bytes = Payload(owner, owner->bytes.bytes());
-    return results;
+    self->send(pool, NodeResults{node.incarnation,
+                                 attach_handles(std::move(results), node.incarnation,
+                                                *services->objects),
+                                 waits});
   }
 
   void note_chaos(const ChaosNote& note) {
@@ -427,6 +416,7 @@ struct NodeLinkState {
     lost.reason = why;
     lost.declared_dead = true;
     services->objects->disconnect(node.incarnation, job_name);
+    services->shares->job_fenced(node.incarnation);
     auto fenced = spawn_fenced_job(self, node, services->shares, pool);
     if (node.job)
       self->send(services->backend, WatchJob{node.job->id, fenced});

@@ -133,7 +133,6 @@ struct NodeState {
     case Op::timing:
       return time_results(reader.get<std::uint64_t>() != 0);
     case Op::shared:
-      reader.raw(share_padding);
       return ShareCache::instance().arrived(reader, whole);
     case Op::share_memory:
       return ShareCache::instance().place(reader.get<std::uint64_t>());

@@ -31,6 +31,7 @@
 #include "actors/protocol/node_boot.hpp"
 #include "actors/share/share_cache.hpp"
 #include "backends/driver_variables.hpp"
+#include "backends/job_address.hpp"
 #include "base/code_place.hpp"
 #include "base/failure.hpp"
 #include "base/forked_child.hpp"
@@ -216,7 +217,7 @@ std::shared_ptr<PeerLinks> peer_links(wire::Reactor& reactor, caf::actor_system&
   if (identity) {
     parts.identity = identity;
     parts.hello = {boot.session, build_id(), boot.incarnation};
-    parts.driver_host = boot.host;
+    parts.own_address = [] { return ThisJob::get()->own_address(); };
   }
   return std::make_shared<PeerLinks>(std::move(parts));
 }
@@ -356,6 +357,15 @@ void run_slots(NodeRun& run, const caf::actor& node) {
     thread.join();
 }
 
+/// Returns the value of a variable, or "", and removes it: it is not for programs that
+/// tasks start.
+std::string take_variable(const char* name) {
+  const char* value = std::getenv(name);
+  std::string taken = value ? value : "";
+  ::unsetenv(name);
+  return taken;
+}
+
 /// Whoever has set them for this job: an image, a pod template, `environment`.
 void unset_driver_variables() {
   std::vector<std::string> names;
@@ -377,6 +387,7 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
       boot.set_address(entry.driver);
     log().set_level(spdlog::level::from_str(boot.log_level));
     unset_driver_variables();
+    const auto address = take_variable(backends::job_address);
     if (boot.slots == 0)
       run_anchor(std::move(entry.keys), boot);
     note_forks();
@@ -392,7 +403,7 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
     auto link = open_link(reactor, entry, boot, identity);
     auto objects = open_objects(system, entry, boot, link);
     ThisJob::set(
-      {&system, objects, reactor.leadership(), boot.session_tag, boot.host,
+      {&system, objects, reactor.leadership(), boot.session_tag, boot.host, address,
        ActorPort::open(objects, boot.session_tag, std::make_shared<ProgramActors>())});
     job_log = std::make_shared<JobLog>(link, log_sinks());
     redirect_log(job_log);

@@ -7,8 +7,8 @@
 
 #include "actors/core/borrowed_thread.hpp"
 #include "actors/protocol/node_protocol.hpp"
+#include "actors/share/share_cache.hpp"
 #include "base/log.hpp"
-#include "wire/own_address.hpp"
 #include "wire/reactor.hpp"
 
 namespace fiber::actors {
@@ -16,13 +16,25 @@ namespace {
 
 constexpr std::chrono::seconds greeting_limit{5};
 
-Bytes hello_of(std::uint64_t process, const PeerSecret& secret) {
+/// The first message of both ends.
+struct PeerHello {
+  std::uint64_t process = 0;
+  PeerSecret secret{};
+  std::uint64_t share = 0;
+};
+Bytes hello_of(const PeerHello& hello) {
   Bytes head;
   Writer writer(head);
   writer.put(Op::peer_hello);
-  writer.put(process);
-  writer.put(secret);
+  writer.put(hello);
   return head;
+}
+
+/// No more comes of this call: if it was for a shared value, the job needs that from the
+/// driver, unless the value has arrived.
+void share_ended(const PeerCall& call, bool unreached) {
+  if (call.share != 0)
+    ShareCache::instance().not_passed(call.share, unreached);
 }
 
 /// Compares in constant time.
@@ -42,7 +54,9 @@ public:
       dialled_(std::move(dialled)) {}
 
   void on_message(wire::StreamId, Bytes message) override {
-    if (process_ != 0)
+    if (process_ != 0 && share_ != 0)
+      take_share(Payload(std::move(message)));
+    else if (process_ != 0)
       send_on_this_thread(*of_->parts_.system, of_->node_,
                           FromPeer{process_, number_, Payload(std::move(message))});
     else if (refused_)
@@ -58,11 +72,13 @@ public:
   }
   void on_closed(const wire::LinkEnd& end) override {
     link_ = nullptr; // It holds this handler.
+    if (dialled_)
+      share_ended(*dialled_, false);
     if (process_ == 0 &&
         end.broken_protocol) // A peer that only leaves may be a job that ends.
       return refuse(end.reason);
     log().debug("the link to {} is closed: {}", who_, end.reason);
-    if (process_ != 0)
+    if (process_ != 0 && share_ == 0)
       send_on_this_thread(*of_->parts_.system, of_->node_, PeerClosed{process_, number_});
     refused_ = true;
   }
@@ -73,39 +89,56 @@ public:
 
 private:
   bool greet(const Bytes& message) {
-    std::uint64_t process = 0;
-    PeerSecret secret{};
+    PeerHello hello;
     try {
       Reader reader(message);
       if (read_op(reader) != Op::peer_hello)
         return false;
-      process = reader.get<std::uint64_t>();
-      secret = reader.get<PeerSecret>();
+      hello = reader.get<PeerHello>();
     } catch (const Error&) {
       return false;
     }
-    if (process == 0 || !expected(process, secret))
+    if (hello.process == 0 || !expected(hello))
       return false;
-    process_ = process;
+    process_ = hello.process;
+    share_ = hello.share;
     number_ = ++of_->links_;
-    who_ = "job " + std::to_string(process);
-    // The link must be known here before the peer may use it.
-    of_->parts_.objects->peers().connected(process, number_, link_, dialled_.has_value());
+    who_ = "job " + std::to_string(process_);
+    auto& objects = *of_->parts_.objects;
+    if (share_ == 0) // The link must be known here before the peer may use it.
+      objects.peers().connected(process_, number_, link_, dialled_.has_value());
     if (!dialled_)
-      link_->send(task_stream, hello_of(of_->parts_.objects->self(), secret));
+      link_->send(task_stream, hello_of({objects.self(), hello.secret, share_}));
+    if (!dialled_ && share_ != 0)
+      ShareCache::instance().pass_on(share_, *link_);
     log().debug("there is a link to {}", who_);
     return true;
   }
 
-  bool expected(std::uint64_t process, const PeerSecret& secret) {
+  bool expected(const PeerHello& hello) {
     if (dialled_)
-      return process == dialled_->peer && same(secret, dialled_->secret);
+      return hello.process == dialled_->peer && hello.share == dialled_->share &&
+             same(hello.secret, dialled_->secret);
     std::lock_guard lock(of_->mutex_);
-    auto known = of_->expected_.find(process);
-    if (known == of_->expected_.end() || !same(secret, known->second))
+    auto known = of_->expected_.find({hello.process, hello.share});
+    if (known == of_->expected_.end() || !same(hello.secret, known->second))
       return false;
     of_->expected_.erase(known); // A secret is good for one link.
     return true;
+  }
+
+  /// Takes the value that the peer passes on. The link is of no use then, nor is it if
+  /// anything else comes.
+  void take_share(const Payload& message) {
+    try {
+      Reader reader(message.bytes());
+      if (!dialled_ || read_op(reader) != Op::shared)
+        throw Error("a message that no peer may send");
+      ShareCache::instance().passed_on(reader, message, share_, dialled_->digest);
+    } catch (const Error& error) {
+      log().debug("no shared value from {}: {}", who_, error.what());
+    }
+    link_->close();
   }
 
   void refuse(const std::string& why) {
@@ -122,7 +155,9 @@ private:
   std::string who_;
   std::shared_ptr<wire::Link> link_;
   const std::optional<PeerCall> dialled_;
-  std::uint64_t process_ = 0, number_ = 0; ///< Set when the peer has proved itself.
+  // Set when the peer has proved itself:
+  std::uint64_t process_ = 0, number_ = 0;
+  std::uint64_t share_ = 0; ///< The value that the link is for, if not 0.
   bool refused_ = false;
 };
 
@@ -158,7 +193,10 @@ void PeerLinks::start(const std::shared_ptr<wire::Link>& link,
 void PeerLinks::listen(const PeerCall& call) {
   {
     std::lock_guard lock(mutex_);
-    expected_[call.peer] = call.secret;
+    if (call.share != 0) // It is passed on to one job at a time; an earlier one is gone.
+      std::erase_if(expected_,
+                    [&](auto& link) { return link.first.second == call.share; });
+    expected_[{call.peer, call.share}] = call.secret;
     if (listener_ || local_listener_)
       return tell_driver_locked(call);
     waiting_.push_back(call);
@@ -168,7 +206,7 @@ void PeerLinks::listen(const PeerCall& call) {
   if (in_background([](PeerLinks& self) { self.open_listener(); }))
     return;
   std::lock_guard lock(mutex_);
-  waiting_.clear(); // The driver may call again.
+  can_not_listen_locked();
 }
 
 void PeerLinks::open_listener() {
@@ -183,7 +221,7 @@ void PeerLinks::open_listener() {
   };
   try {
     if (parts_.identity) {
-      host = wire::own_address_towards(parts_.driver_host);
+      host = parts_.own_address();
       listener = std::make_unique<wire::Listener>(
         *parts_.reactor, *parts_.identity, parts_.hello,
         wire::ListenerOptions{
@@ -200,9 +238,11 @@ void PeerLinks::open_listener() {
     problem = std::current_exception();
   }
   std::lock_guard lock(mutex_);
+  if (problem) {
+    can_not_listen_locked();
+    std::rethrow_exception(problem);
+  }
   auto waiting = std::exchange(waiting_, {});
-  if (problem)
-    std::rethrow_exception(problem); // The driver may call again.
   listener_ = std::move(listener);
   local_listener_ = std::move(local_listener);
   host_ = std::move(host);
@@ -213,16 +253,19 @@ void PeerLinks::open_listener() {
 void PeerLinks::tell_driver_locked(PeerCall call) {
   call.host = host_;
   call.port = listener_ ? listener_->port() : 0;
-  Bytes head;
-  Writer writer(head);
-  writer.put(Op::peer_listens);
-  write(writer, call);
-  parts_.driver->send(task_stream, std::move(head));
+  send_op(*parts_.driver, call.share != 0 ? Op::share_listens : Op::peer_listens, call);
+}
+
+/// The driver may call again. It must know if it waits to have a value passed on.
+void PeerLinks::can_not_listen_locked() {
+  for (auto& call : std::exchange(waiting_, {}))
+    if (call.share != 0)
+      send_op(*parts_.driver, Op::share_listens, call);
 }
 
 void PeerLinks::forget(std::uint64_t process) {
   std::lock_guard lock(mutex_);
-  expected_.erase(process);
+  std::erase_if(expected_, [&](auto& link) { return link.first.first == process; });
 }
 
 void PeerLinks::greeted(const std::string& who, const std::shared_ptr<wire::Link>& link) {
@@ -233,21 +276,30 @@ void PeerLinks::greeted(const std::string& who, const std::shared_ptr<wire::Link
 // -- dialling --
 
 void PeerLinks::dial(const PeerCall& call) {
-  if (parts_.objects->peers().linked(call.peer))
+  if (call.share == 0 && parts_.objects->peers().linked(call.peer))
     return; // If only the peer knows that the link is cut, the driver calls again.
-  in_background([call](PeerLinks& self) {
-    auto& parts = self.parts_;
-    auto local = call.port == 0;
-    if (local == parts.identity.has_value())
-      throw Error("jobs of different kinds");
-    auto link = local ? wire::dial_local(*parts.reactor, call.host, parts.link)
-                      : wire::dial(*parts.reactor, call.host, call.port, *parts.identity,
-                                   parts.hello, call.peer, greeting_limit, parts.link);
-    auto handler = std::make_shared<Handler>(
-      self.shared_from_this(), "job " + std::to_string(call.peer), link, call);
-    self.start(link, std::move(handler));
-    link->send(task_stream, hello_of(parts.objects->self(), call.secret));
+  auto begun = in_background([call](PeerLinks& self) {
+    try {
+      self.dial_now(call);
+    } catch (...) {
+      share_ended(call, true);
+      throw;
+    }
   });
+  if (!begun)
+    share_ended(call, false);
+}
+
+void PeerLinks::dial_now(const PeerCall& call) {
+  auto local = call.port == 0;
+  if (local == parts_.identity.has_value())
+    throw Error("jobs of different kinds");
+  auto link = local ? wire::dial_local(*parts_.reactor, call.host, parts_.link)
+                    : wire::dial(*parts_.reactor, call.host, call.port, *parts_.identity,
+                                 parts_.hello, call.peer, greeting_limit, parts_.link);
+  start(link, std::make_shared<Handler>(shared_from_this(),
+                                        "job " + std::to_string(call.peer), link, call));
+  link->send(task_stream, hello_of({parts_.objects->self(), call.secret, call.share}));
 }
 
 } // namespace fiber::actors

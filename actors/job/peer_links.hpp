@@ -3,11 +3,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <caf/actor.hpp>
@@ -38,7 +40,7 @@ struct PeerClosed {
 /// mutual TLS with the job's certificate if the job has reached its driver so, otherwise
 /// over local sockets. Both ends prove themselves with the secret that the driver has
 /// given them. A failure costs one line in the log, and the two jobs go on through the
-/// driver.
+/// driver. A link for a shared value lasts until the value has arrived.
 ///
 /// Thread safety: any thread may call any member function.
 class PeerLinks : public std::enable_shared_from_this<PeerLinks> {
@@ -52,7 +54,7 @@ public:
     // For TLS:
     std::optional<wire::Identity> identity = std::nullopt;
     wire::Hello hello = {};
-    std::string driver_host = {};
+    std::function<std::string()> own_address = {}; ///< Where other jobs reach this one.
   };
 
   explicit PeerLinks(Parts parts) : parts_(std::move(parts)) {}
@@ -75,7 +77,9 @@ private:
   template <class F>
   bool in_background(F f);
   void open_listener();
+  void dial_now(const PeerCall& call);
   void tell_driver_locked(PeerCall call);
+  void can_not_listen_locked();
   void greeted(const std::string& who, const std::shared_ptr<wire::Link>& link);
   void start(const std::shared_ptr<wire::Link>& link, std::shared_ptr<Handler> handler);
 
@@ -83,8 +87,9 @@ private:
   caf::actor node_;
   std::atomic<std::uint64_t> links_ = 0;
   std::mutex mutex_;
-  std::map<std::uint64_t, PeerSecret> expected_; ///< The jobs that may dial.
-  std::vector<PeerCall> waiting_;                ///< Calls until the listener is there.
+  using Expected = std::pair<std::uint64_t, std::uint64_t>; ///< A job and a shared value.
+  std::map<Expected, PeerSecret> expected_;                 ///< The links to dial.
+  std::vector<PeerCall> waiting_; ///< Calls until the listener is there.
   std::unique_ptr<wire::Listener> listener_;
   std::unique_ptr<wire::LocalListener> local_listener_;
   std::string host_;          ///< Of the listener.

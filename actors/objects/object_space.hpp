@@ -205,6 +205,8 @@ public:
 
   // -- for neighbours --
 
+  /// See call_to_dial(). Call it before the first job.
+  void allow_tunnels() { introductions_.allow_tunnels(); }
   void connect(std::uint64_t process, std::shared_ptr<wire::Link> link);
   /// Sets the ledger of a neighbour, or of this job.
   void set_ledger(std::uint64_t process, std::shared_ptr<JobLedger> ledger);

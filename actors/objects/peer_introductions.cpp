@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/log.hpp"
+#include "wire/own_address.hpp"
 
 namespace fiber::actors {
 namespace {
@@ -17,6 +18,8 @@ constexpr std::size_t max_peers = 64;
 constexpr std::chrono::seconds first_pause{5};
 constexpr std::size_t max_doublings = 6; ///< Of the pause.
 
+} // namespace
+
 PeerSecret fresh_secret() {
   std::random_device random;
   PeerSecret secret{};
@@ -25,13 +28,13 @@ PeerSecret fresh_secret() {
   return secret;
 }
 
-} // namespace
-
 void write(Writer& writer, const PeerCall& call) {
   writer.put(call.peer);
   writer.put(call.secret);
   writer.text(call.host);
   writer.put(call.port);
+  writer.put(call.share);
+  writer.put(call.digest);
 }
 
 PeerCall read_peer_call(Reader& reader) {
@@ -40,7 +43,29 @@ PeerCall read_peer_call(Reader& reader) {
   call.secret = reader.get<PeerSecret>();
   call.host = reader.text();
   call.port = reader.get<std::uint16_t>();
+  call.share = reader.get<std::uint64_t>();
+  call.digest = reader.get<detail::Digest>();
   return call;
+}
+
+std::optional<PeerCall> call_to_dial(std::uint64_t process, const PeerCall& call,
+                                     const std::string& link_host, bool tunnels) {
+  if (call.host.empty())
+    return std::nullopt;             // It can't listen.
+  const auto local = call.port == 0; // Then the name leads to no other kind of socket.
+  const auto hidden = tunnels && !link_host.empty() && wire::is_own_address(link_host);
+  if (local ? !link_host.empty() : !hidden && call.host != link_host) {
+    log().debug("job {} gets no direct link: it listens at '{}', and its link to the "
+                "driver comes from '{}'",
+                process, call.host, link_host);
+    return std::nullopt;
+  }
+  return PeerCall{.to = call.peer,
+                  .peer = process,
+                  .secret = call.secret,
+                  .host = call.host,
+                  .port = call.port,
+                  .share = call.share};
 }
 
 std::optional<PeerCall> PeerIntroductions::passed_on(const ObjectMessage& message,
@@ -71,9 +96,7 @@ std::optional<PeerCall> PeerIntroductions::passed_on(const ObjectMessage& messag
           .secret = fresh_secret()};
   return PeerCall{.to = listener,
                   .peer = from_listens ? message.to : message.from,
-                  .secret = pair.secret,
-                  .host = {},
-                  .port = 0};
+                  .secret = pair.secret};
 }
 
 std::optional<PeerCall> PeerIntroductions::listens(std::uint64_t process,
@@ -82,19 +105,8 @@ std::optional<PeerCall> PeerIntroductions::listens(std::uint64_t process,
   auto known = pairs_.find(key(process, call.peer));
   if (known == pairs_.end() || known->second.listener != process ||
       known->second.secret != call.secret)
-    return std::nullopt;             // One of the jobs is gone, or the answer is late.
-  const auto local = call.port == 0; // Then the name leads to no other kind of socket.
-  if (local ? !link_host.empty() : link_host.empty() || call.host != link_host) {
-    log().debug("job {} gets no direct link: it listens at '{}', and its link to the "
-                "driver comes from '{}'",
-                process, call.host, link_host);
-    return std::nullopt;
-  }
-  return PeerCall{.to = call.peer,
-                  .peer = process,
-                  .secret = call.secret,
-                  .host = call.host,
-                  .port = call.port};
+    return std::nullopt; // One of the jobs is gone, or the answer is late.
+  return call_to_dial(process, call, link_host, tunnels_);
 }
 
 void PeerIntroductions::gone(std::uint64_t process) {

@@ -27,9 +27,22 @@ struct PeerCall {
   PeerSecret secret{};
   std::string host = {}; ///< If port is 0, the name of a local socket.
   std::uint16_t port = 0;
+  /// If not 0: the link is for the shared value with that id, which the job that listens
+  /// sends to the job that dials, and ends then.
+  std::uint64_t share = 0;
+  detail::Digest digest{}; ///< Of that value, in the call to dial.
 };
 void write(Writer& writer, const PeerCall& call);
 PeerCall read_peer_call(Reader& reader); ///< Throws Error on anything malformed.
+
+PeerSecret fresh_secret();
+/// The job `process` listens, as `call` says. Returns the call to the job that shall
+/// dial. `link_host`: the address from which the first job's own link comes, empty if
+/// that is not by TCP. A job that names another one gets no direct link: it could have
+/// the other job connect to anything. `tunnels`: jobs may come through tunnels that end
+/// on this machine. Where such a job is can't be seen, so that its word is taken.
+std::optional<PeerCall> call_to_dial(std::uint64_t process, const PeerCall& call,
+                                     const std::string& link_host, bool tunnels);
 
 /// Decides, in the driver, which jobs get a direct link: those whose messages to each
 /// other, which the driver relays, are many or large. One of them is told to listen, then
@@ -41,12 +54,13 @@ class PeerIntroductions {
 public:
   using Clock = std::chrono::steady_clock;
 
+  /// See call_to_dial().
+  void allow_tunnels() { tunnels_ = true; }
+
   /// The driver relays `message`. Returns the call to the job that shall listen, if its
   /// sender and its receiver shall have a link now.
   std::optional<PeerCall> passed_on(const ObjectMessage& message, Clock::time_point now);
-  /// The job `process` listens. Returns the call to the job that shall dial. `link_host`:
-  /// the address of the job's own link, empty if that is not by TCP. A job that names
-  /// another one gets no direct link: it could have the other job connect to anything.
+  /// As call_to_dial(); none either if the answer is not expected.
   std::optional<PeerCall> listens(std::uint64_t process, const PeerCall& call,
                                   const std::string& link_host);
   /// The job is gone: forgets all that concerns it.
@@ -63,6 +77,7 @@ private:
   using Key = std::pair<std::uint64_t, std::uint64_t>;
   static Key key(std::uint64_t a, std::uint64_t b) { return std::minmax(a, b); }
 
+  bool tunnels_ = false;
   std::map<Key, Pair> pairs_;
   std::map<std::uint64_t, std::set<std::uint64_t>> told_; ///< The peers of each job.
 };

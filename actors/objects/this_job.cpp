@@ -4,12 +4,18 @@
 #include <atomic>
 #include <utility>
 
+#include "wire/own_address.hpp"
+
 namespace fiber::actors {
 namespace {
 
 std::atomic<const ThisJob*> this_job = nullptr;
 
 } // namespace
+
+std::string ThisJob::own_address() const {
+  return address.empty() ? wire::own_address_towards(driver_host) : address;
+}
 
 const ThisJob* ThisJob::get() {
   return this_job;

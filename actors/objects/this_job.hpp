@@ -20,9 +20,14 @@ struct ThisJob {
   caf::actor_system* system = nullptr;
   std::shared_ptr<ObjectSpace> objects;
   std::shared_ptr<wire::Leadership> leadership;
-  std::uint64_t session = 0;         ///< NodeBoot::session_tag.
-  std::string driver_host = {};      ///< NodeBoot::host.
+  std::uint64_t session = 0;    ///< NodeBoot::session_tag.
+  std::string driver_host = {}; ///< NodeBoot::host.
+  std::string address = {};     ///< See own_address(); empty: on the way to the driver.
   std::shared_ptr<ActorPort> actors; ///< For the program's own actors.
+
+  /// Returns the address at which other jobs may reach this one. Throws WireError if
+  /// there is none. Not for a job that has inherited its link.
+  std::string own_address() const;
 
   /// Returns null if this process is not a job.
   static const ThisJob* get();

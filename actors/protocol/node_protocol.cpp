@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/protocol/node_protocol.hpp"
+
+#include <array>
+
 #include "base/failure.hpp"
 
 #include <spdlog/common.h>
@@ -108,6 +111,19 @@ void write(Writer& writer, const TaskResults& op) {
   pack(writer, op.held);
   writer.put(op.parcel);
   writer.size(bytes);
+}
+
+void send_shared(wire::Link& link, std::uint64_t id,
+                 const std::optional<Payload>& value) {
+  Bytes head;
+  Writer writer(head);
+  writer.put(Op::shared);
+  constexpr std::array<std::byte, share_padding> padding{};
+  writer.raw(padding.data(), padding.size());
+  writer.put(id);
+  writer.put(value.has_value());
+  writer.size(value ? value->size() : 0);
+  link.send(share_stream, std::move(head), value.value_or(Payload()));
 }
 
 Op read_op(Reader& reader) {

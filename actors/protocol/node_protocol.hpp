@@ -5,6 +5,7 @@
 // packed, a job's log records and its ledger.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@
 
 namespace fiber::actors {
 
-/// Streams of the link between a driver and a node.
+/// Streams of a link. On share_stream go shared values.
 inline constexpr wire::StreamId task_stream = 1;
 inline constexpr wire::StreamId share_stream = 2;
 
@@ -38,7 +39,8 @@ enum class Op : std::uint8_t {
   stop_task,    ///< StopTask
   retire,       ///< finish the tasks that you have, then end
   probe,        ///< answer with probed
-  shared,       ///< padding, id, whether there is one, size and bytes of a shared value
+  shared,       ///< padding, id, whether there is one, size and bytes of a shared value.
+                ///< Also from a node to a node
   share_memory, ///< id of a shared value that this job has been sent: put it where
                 ///< others on its machine can map it, and answer with share_place
   share_mapped, ///< SharePlace: map it there instead of being sent it
@@ -55,6 +57,8 @@ enum class Op : std::uint8_t {
   init_failed,   ///< Failure of the initializer; the job ends
   probed,        ///< the node's clock, in ns: the answer to a probe
   fetch,         ///< ShareFetch
+  share_waits,   ///< id of a shared value that this job asked for and waits for still
+  share_arrived, ///< id of a shared value of which this job now has the bytes
   share_place,   ///< SharePlace: the answer to share_memory
   retain,        ///< id of a shared value: this job holds it
   release,       ///< id of a shared value: this job has dropped it
@@ -71,9 +75,10 @@ enum class Op : std::uint8_t {
   peer_listen, ///< PeerCall without an address: wait for that job to dial
   peer_dial,   ///< PeerCall: dial that job
   // node to driver
-  peer_listens, ///< PeerCall: the address that the other job can dial
+  peer_listens,  ///< PeerCall: the address that the other job can dial
+  share_listens, ///< the same for a shared value; no host: there is no listener
   // node to node
-  peer_hello, ///< the dialling process and the secret; first message in both directions
+  peer_hello, ///< PeerHello; first message in both directions
   peer_ack,   ///< sequence number: all messages up to it have arrived
   peer_sync,  ///< sequence number: answer with peer_ack when that message has arrived
   // driver to node
@@ -90,13 +95,15 @@ inline constexpr std::uint64_t initializer_call = 0;
 /// Asks for a shared value.
 struct ShareFetch {
   std::uint64_t id = 0;
-  /// Jobs with the same number can map each other's memory. 0: send the value anyway.
+  /// Jobs with the same number can map each other's memory. 0: the job can't get the
+  /// value from another job, so the driver must send it.
   std::uint64_t machine = 0;
+  std::uint64_t unreached = 0; ///< 1: the job can't connect to the other job.
 };
 
 /// Where a job has a shared value in memory that others on its machine can map.
 struct SharePlace {
-  std::uint64_t id = 0, machine = 0;
+  std::uint64_t id = 0;
   MemoryPlace place = {}; ///< `fd` is -1 if there is no memory for it.
 };
 
@@ -236,6 +243,9 @@ void send_op(wire::Link& link, Op op, const T& field) {
     writer.put(field);
   link.send(task_stream, std::move(head));
 }
+
+/// Sends Op::shared. Without a value, the receiver is told that there is none.
+void send_shared(wire::Link& link, std::uint64_t id, const std::optional<Payload>& value);
 
 Op read_op(Reader& reader); ///< Throws Error on an unknown value.
 /// These read what write() wrote behind the Op. `whole` owns the bytes that `reader`

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/share/share_cache.hpp"
 
+#include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -16,17 +18,30 @@
 #include "base/file_limit.hpp"
 #include "base/log.hpp"
 #include "fiber/detail/classic_locale.hpp"
+#include "wire/digest.hpp"
 
 namespace fiber::actors {
 namespace {
 
-template <class Field>
-void tell(wire::Link& link, Op op, const Field& field) {
-  Bytes head;
-  Writer writer(head);
-  write(writer, op);
-  writer.put(field);
-  link.send(task_stream, std::move(head));
+/// A job that waits for a value says so again and again, so that the driver notices if
+/// another job does not pass the value on.
+constexpr std::chrono::seconds remind_every{30};
+
+/// The fields of Op::shared.
+struct SharedMessage {
+  std::uint64_t id = 0;
+  std::optional<Payload> value;
+};
+SharedMessage read_shared(Reader& reader, const Payload& whole) {
+  SharedMessage message;
+  reader.raw(share_padding);
+  message.id = reader.get<std::uint64_t>();
+  auto found = reader.get<bool>();
+  auto bytes = reader.raw(reader.size());
+  auto from = static_cast<std::size_t>(bytes.data() - whole.bytes().data());
+  if (found)
+    message.value = whole.slice(from, bytes.size());
+  return message;
 }
 
 /// Returns a number that two processes share if each can open the other's descriptors by
@@ -57,32 +72,51 @@ public:
 
   std::span<const std::byte> bytes() {
     std::unique_lock lock(mutex_);
-    if (!asked_) {
-      asked_ = true;
+    if (!std::exchange(asked_, true)) {
       if (place_.fd >= 0)
         memory_ = SharedMemory::open(place_);
       if (memory_)
         ready_ = true;
       else
-        tell(*link_, Op::fetch, ShareFetch{id_, machine_number()});
+        send_op(*link_, Op::fetch, ShareFetch{.id = id_, .machine = machine_number()});
     }
     if (!ready_)
       on_wait_();
-    changed_.wait(lock, [&] { return ready_; });
+    while (!ready_)
+      if (passed_)
+        check_passed(lock);
+      else if (changed_.wait_for(lock, remind_every) == std::cv_status::timeout)
+        send_op(*link_, Op::share_waits, id_);
     if (missing_)
       throw Error(
         "a shared value is used after its last handle in the driver was dropped");
     return memory_ ? memory_->bytes() : fetched_.bytes();
   }
-  void arrived(std::optional<Payload> bytes) {
+  void arrived(std::optional<Payload> value) {
+    std::lock_guard lock(mutex_);
+    if (!ready_) // Otherwise another job has passed it on as well.
+      use(std::move(value));
+  }
+  void passed_on(Payload value, const detail::Digest& digest) {
+    std::lock_guard lock(mutex_);
+    if (ready_)
+      return;
+    passed_ = {std::move(value), digest};
+    changed_.notify_all();
+  }
+  void not_passed(bool unreached) {
+    std::lock_guard lock(mutex_);
+    if (!ready_ && !passed_ && !checking_)
+      ask_driver(unreached);
+  }
+  void pass_on(wire::Link& to) const {
+    std::optional<Payload> value;
     {
       std::lock_guard lock(mutex_);
-      ready_ = true;
-      missing_ = !bytes;
-      if (bytes)
-        fetched_ = std::move(*bytes);
+      if (ready_ && !missing_ && !memory_)
+        value = fetched_;
     }
-    changed_.notify_all();
+    send_shared(to, id_, value);
   }
   /// Maps the copy of another job of this machine, or asks to be sent the value.
   void mapped(const SharedMemory::Place& place) {
@@ -92,14 +126,14 @@ public:
         return;
       memory_ = SharedMemory::open(place);
       ready_ = memory_ != nullptr;
+      if (!ready_)
+        ask_driver(false);
     }
-    if (!ready_)
-      tell(*link_, Op::fetch, ShareFetch{.id = id_});
     changed_.notify_all();
   }
   /// Puts the value, which has arrived, where others can map it.
   void share_place() {
-    SharePlace at{.id = id_, .machine = machine_number()};
+    SharePlace at{.id = id_};
     try {
       Payload value;
       {
@@ -117,7 +151,7 @@ public:
     } catch (const std::system_error& error) {
       log().debug("a shared value is sent to each job of this machine: {}", error.what());
     }
-    tell(*link_, Op::share_place, at);
+    send_op(*link_, Op::share_place, at);
   }
   SharedMemory::Place place() const {
     std::lock_guard lock(mutex_);
@@ -134,6 +168,51 @@ public:
   std::weak_ptr<Handle> handle; ///< Guarded by the cache's mutex.
 
 private:
+  struct Passed {
+    Payload value;
+    detail::Digest digest;
+
+    bool is_right() const {
+      try {
+        return wire::digest_of(value.bytes()) == digest;
+      } catch (const Error&) {
+        return false; // The driver sends the value.
+      }
+    }
+  };
+
+  void use(std::optional<Payload> value) {
+    ready_ = true;
+    missing_ = !value;
+    passed_.reset();
+    if (value)
+      fetched_ = std::move(*value);
+    if (fetched_.size() >= min_mapped)
+      send_op(*link_, Op::share_arrived, id_);
+    changed_.notify_all();
+  }
+  /// Uses what another job has passed on, if it is the value. Unlocks meanwhile, since
+  /// the value may be large.
+  void check_passed(std::unique_lock<std::mutex>& lock) {
+    auto passed = *std::exchange(passed_, std::nullopt);
+    checking_ = true;
+    lock.unlock();
+    const auto right = passed.is_right();
+    lock.lock();
+    checking_ = false;
+    if (ready_)
+      return;
+    if (right)
+      return use(std::move(passed.value));
+    log().warn("another job has passed on a shared value that is not what the driver "
+               "shares: the driver sends it");
+    ask_driver(false);
+  }
+  void ask_driver(bool unreached) {
+    if (!std::exchange(driver_asked_, true))
+      send_op(*link_, Op::fetch, ShareFetch{.id = id_, .unreached = unreached ? 1U : 0U});
+  }
+
   std::uint64_t id_;
   std::shared_ptr<wire::Link> link_;
   std::function<void()> on_wait_;
@@ -141,6 +220,9 @@ private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool asked_ = false, ready_ = false, missing_ = false;
+  std::optional<Passed> passed_; ///< Not checked yet.
+  bool checking_ = false;        ///< A thread checks what was passed on.
+  bool driver_asked_ = false;    ///< For the value, in place of another job.
   Payload fetched_;
   std::unique_ptr<SharedMemory> memory_;
   std::unique_ptr<SharedMemory> for_others_; // A copy of `fetched_`.
@@ -151,9 +233,9 @@ private:
 class ShareCache::Handle final : public detail::SharedObject {
 public:
   Handle(std::uint64_t id, std::shared_ptr<Copy> copy) : id_(id), copy_(std::move(copy)) {
-    tell(copy_->link(), Op::retain, id_);
+    send_op(copy_->link(), Op::retain, id_);
   }
-  ~Handle() override { tell(copy_->link(), Op::release, id_); }
+  ~Handle() override { send_op(copy_->link(), Op::release, id_); }
   std::uint64_t id() const override { return id_; }
   std::span<const std::byte> bytes() override { return copy_->bytes(); }
   void pack_place(Writer& writer) const override { writer.put(copy_->place()); }
@@ -207,12 +289,30 @@ ShareCache::handle(std::uint64_t id, const SharedMemory::Place& place) {
 }
 
 void ShareCache::arrived(Reader& reader, const Payload& whole) {
-  auto id = reader.get<std::uint64_t>();
-  auto found = reader.get<bool>();
-  auto bytes = reader.raw(reader.size());
-  auto from = static_cast<std::size_t>(bytes.data() - whole.bytes().data());
+  auto message = read_shared(reader, whole);
+  if (auto copy = find(message.id))
+    copy->arrived(std::move(message.value));
+}
+
+void ShareCache::passed_on(Reader& reader, const Payload& whole, std::uint64_t id,
+                           const detail::Digest& digest) {
+  auto message = read_shared(reader, whole);
+  if (message.id != id || !message.value)
+    throw Error("it does not have the shared value");
   if (auto copy = find(id))
-    copy->arrived(found ? std::optional(whole.slice(from, bytes.size())) : std::nullopt);
+    copy->passed_on(std::move(*message.value), digest);
+}
+
+void ShareCache::not_passed(std::uint64_t id, bool unreached) {
+  if (auto copy = find(id))
+    copy->not_passed(unreached);
+}
+
+void ShareCache::pass_on(std::uint64_t id, wire::Link& to) {
+  if (auto copy = find(id))
+    copy->pass_on(to);
+  else
+    send_shared(to, id, std::nullopt);
 }
 
 void ShareCache::mapped(const SharePlace& at) {

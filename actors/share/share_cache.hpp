@@ -32,8 +32,17 @@ public:
   std::shared_ptr<detail::SharedObject> handle(std::uint64_t id, Reader& reader);
   /// Returns a handle to a value that this job need not read.
   std::shared_ptr<detail::SharedObject> hold(std::uint64_t id);
-  /// Handles the answer to a fetch.
+  /// Handles Op::shared from the driver, an answer to a fetch.
   void arrived(Reader& reader, const Payload& whole);
+  /// Handles Op::shared from another job, which passes the value `id` on. A value with
+  /// another digest is not used. Throws Error if the message has another value, or none.
+  void passed_on(Reader& reader, const Payload& whole, std::uint64_t id,
+                 const detail::Digest& digest);
+  /// Another job does not pass the value on to this one: asks the driver for the value,
+  /// unless it has arrived. `unreached`: since this job can't connect to that one.
+  void not_passed(std::uint64_t id, bool unreached);
+  /// Sends the value to another job, or that there is none.
+  void pass_on(std::uint64_t id, wire::Link& to);
   /// Puts the value where other jobs of this machine can map it, and tells the driver. In
   /// a thread of its own, since the value may be large.
   void place(std::uint64_t id);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/share/share_store.hpp"
 
-#include <array>
+#include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <sys/resource.h>
@@ -11,13 +12,12 @@
 #include "base/file_limit.hpp"
 #include "base/log.hpp"
 #include "base/random_id.hpp"
+#include "wire/digest.hpp"
+#include "wire/stream_link.hpp"
 
 namespace fiber::actors {
 
 namespace {
-
-/// From this size on, a value costs less as memory that jobs map than as messages.
-constexpr std::size_t min_mapped = 64 * 1024;
 
 /// Copies a packed value into memory that jobs of this machine can map. Null if it is too
 /// small for that, or if there is no memory or descriptor: then it is sent to them.
@@ -40,13 +40,8 @@ std::unique_ptr<SharedMemory> mapped(const Bytes& packed) {
   }
 }
 
-template <class Field>
-void answer(wire::Link& link, Op op, const Field& field) {
-  Bytes head;
-  Writer writer(head);
-  write(writer, op);
-  writer.put(field);
-  link.send(share_stream, std::move(head));
+ShareSpread::Clock::time_point now() {
+  return ShareSpread::Clock::now();
 }
 
 } // namespace
@@ -82,8 +77,12 @@ private:
 };
 
 std::shared_ptr<ShareStore::Object> ShareStore::enter(std::shared_ptr<Object> object) {
+  const auto bytes = object->bytes().size();
   std::lock_guard lock(mutex_);
-  entries_[object->id()].object = object;
+  auto& entry = entries_[object->id()];
+  entry.object = object;
+  if (bytes >= min_mapped && bytes <= most_)
+    entry.spread.emplace(object->id(), bytes, passing_);
   return object;
 }
 
@@ -107,68 +106,111 @@ std::shared_ptr<detail::SharedObject> ShareStore::find(std::uint64_t id) {
   return entry == entries_.end() ? nullptr : entry->second.object.lock();
 }
 
-std::size_t ShareStore::fetch(const ShareFetch& wanted, std::uint64_t incarnation,
+std::size_t ShareStore::heard(std::uint64_t incarnation, Op op, Reader& reader,
                               const std::shared_ptr<wire::Link>& link) {
-  if (share_within_machine(wanted, {incarnation, link}))
+  switch (op) {
+  case Op::fetch:
+    return fetch(reader.get<ShareFetch>(), {incarnation, link});
+  case Op::share_waits:
+    return spread(reader.get<std::uint64_t>(),
+                  [&](ShareSpread& spread) { return spread.waits(incarnation, now()); });
+  case Op::share_arrived:
+    return spread(reader.get<std::uint64_t>(), [&](ShareSpread& spread) {
+      return spread.arrived(incarnation, now());
+    });
+  case Op::share_place: {
+    auto at = reader.get<SharePlace>();
+    return spread(
+      at.id, [&](ShareSpread& spread) { return spread.placed(at.place, incarnation); });
+  }
+  case Op::share_listens: {
+    auto call = read_peer_call(reader);
+    const auto host = link ? wire::peer_host(*link) : "";
+    const auto answer = call_to_dial(incarnation, call, host, tunnels_);
+    return spread(call.share, [&](ShareSpread& spread) {
+      return spread.listens(incarnation, call, answer, now());
+    });
+  }
+  case Op::retain:
+    retain(reader.get<std::uint64_t>(), {incarnation, link});
     return 0;
-  return send(wanted.id, *link);
+  case Op::release:
+    release(reader.get<std::uint64_t>(), incarnation);
+    return 0;
+  default:
+    throw Error("operation " + std::to_string(static_cast<int>(op)) +
+                " is not of shared values");
+  }
 }
 
-/// Returns false if the job must be sent the value.
-bool ShareStore::share_within_machine(const ShareFetch& wanted, const Fetcher& fetcher) {
-  std::shared_ptr<Object>
-    object; // These end after the unlock: their ends may lock again.
-  std::shared_ptr<wire::Link> holder;
-  SharePlace at{.id = wanted.id, .machine = wanted.machine};
+std::size_t ShareStore::fetch(const ShareFetch& wanted, const Job& job) {
+  ShareSpread::Steps steps{{.kind = ShareSpread::Step::Kind::send, .to = job}};
   {
     std::lock_guard lock(mutex_);
     auto entry = entries_.find(wanted.id);
-    if (entry == entries_.end() || wanted.machine == 0)
-      return false;
-    object = entry->second.object.lock();
-    if (!object || object->bytes().size() < min_mapped)
-      return false;
-    auto [copy, is_first] = entry->second.machines.try_emplace(wanted.machine);
-    auto& held = copy->second;
-    if (is_first) {
-      held.holder = fetcher;
-      return false;
-    }
-    at.place = held.place;
-    if (at.place.fd < 0) {
-      held.waiting.push_back(fetcher);
-      if (!std::exchange(held.asked, true))
-        holder = held.holder.link.lock();
+    // The job retains the value already, so that one that is not freed now stays.
+    if (entry != entries_.end() && !entry->second.object.expired() &&
+        entry->second.spread) {
+      auto& spread = *entry->second.spread;
+      steps = wanted.machine == 0 ? spread.failed(job, wanted.unreached != 0, now())
+                                  : spread.wanted(job, wanted.machine, now());
     }
   }
-  if (auto link = fetcher.link.lock(); link && at.place.fd >= 0)
-    answer(*link, Op::share_mapped, at);
-  else if (holder) // After the value, which was sent on the same stream.
-    answer(*holder, Op::share_memory, wanted.id);
-  return true;
+  return take(wanted.id, steps);
 }
 
-void ShareStore::placed(const SharePlace& at, std::uint64_t incarnation) {
-  std::vector<Fetcher> waiting;
+template <class Ask>
+std::size_t ShareStore::spread(std::uint64_t id, Ask ask) {
+  ShareSpread::Steps steps;
   {
     std::lock_guard lock(mutex_);
-    auto entry = entries_.find(at.id);
-    if (entry == entries_.end())
-      return;
-    auto copy = entry->second.machines.find(at.machine);
-    if (copy == entry->second.machines.end() ||
-        copy->second.holder.incarnation != incarnation)
-      return;
-    waiting = std::move(copy->second.waiting);
-    copy->second.place = at.place;
-    if (at.place.fd < 0) // No memory: each job is sent the value.
-      entry->second.machines.erase(copy);
+    auto entry = entries_.find(id);
+    if (entry != entries_.end() && entry->second.spread)
+      steps = ask(*entry->second.spread);
   }
-  for (auto& fetcher : waiting)
-    if (auto link = fetcher.link.lock(); link && at.place.fd >= 0)
-      answer(*link, Op::share_mapped, at);
-    else if (link)
-      send(at.id, *link);
+  return take(id, steps);
+}
+
+std::size_t ShareStore::take(std::uint64_t id, const ShareSpread::Steps& steps) {
+  using Kind = ShareSpread::Step::Kind;
+  std::size_t sent = 0;
+  for (auto& step : steps) {
+    if (step.kind == Kind::digest)
+      make_digest(id);
+    auto link = step.to.link.lock();
+    if (!link)
+      continue;
+    if (step.kind == Kind::send)
+      sent += send(id, *link);
+    else if (step.kind == Kind::place)
+      send_op(*link, Op::share_memory, id);
+    else if (step.kind == Kind::map)
+      send_op(*link, Op::share_mapped, SharePlace{.id = id, .place = step.place});
+    else
+      send_op(*link, step.kind == Kind::listen ? Op::peer_listen : Op::peer_dial,
+              step.call);
+  }
+  return sent;
+}
+
+/// On a thread of its own, since the value may be large.
+void ShareStore::make_digest(std::uint64_t id) {
+  auto make = [weak = weak_from_this(), object = find(id), id] {
+    if (!object)
+      return;
+    try {
+      auto& digest = object->digest(wire::digest_of);
+      if (auto store = weak.lock())
+        store->spread(id, [&](ShareSpread& spread) { return spread.digested(digest); });
+    } catch (const Error& error) { // The jobs that wait for it are sent the value.
+      log().warn("a shared value is not passed on: {}", error.what());
+    }
+  };
+  try {
+    std::thread(make).detach();
+  } catch (const std::system_error&) {
+    make();
+  }
 }
 
 std::size_t ShareStore::send(std::uint64_t id, wire::Link& link) {
@@ -179,26 +221,16 @@ std::size_t ShareStore::send(std::uint64_t id, wire::Link& link) {
       object->bytes().size(), most_);
     object = nullptr;
   }
-  Bytes head;
-  Writer writer(head);
-  write(writer, Op::shared);
-  constexpr std::array<std::byte, share_padding> padding{};
-  writer.raw(padding.data(), padding.size());
-  writer.put(id);
-  writer.put(object != nullptr);
   if (!object) {
-    writer.size(0);
-    link.send(share_stream, std::move(head));
+    send_shared(link, id, std::nullopt);
     return 0;
   }
   auto bytes = object->bytes();
-  writer.size(bytes.size());
-  link.send(share_stream, std::move(head), Payload(object, bytes));
+  send_shared(link, id, Payload(object, bytes));
   return bytes.size();
 }
 
-void ShareStore::retain(std::uint64_t id, std::uint64_t incarnation,
-                        std::weak_ptr<wire::Link> link) {
+void ShareStore::retain(std::uint64_t id, const Job& job) {
   std::lock_guard lock(mutex_);
   auto entry = entries_.find(id);
   if (entry == entries_.end())
@@ -206,8 +238,8 @@ void ShareStore::retain(std::uint64_t id, std::uint64_t incarnation,
   auto object = entry->second.object.lock();
   if (!object)
     return;
-  entry->second.copies[incarnation] = std::move(link);
-  auto& retained = retained_[incarnation][id];
+  entry->second.copies[job.incarnation] = job.link;
+  auto& retained = retained_[job.incarnation][id];
   ++retained.count;
   retained.object = std::move(object);
 }
@@ -225,30 +257,30 @@ void ShareStore::release(std::uint64_t id, std::uint64_t incarnation) {
   job->second.erase(retained);
 }
 
+void ShareStore::job_fenced(std::uint64_t incarnation) {
+  std::map<std::uint64_t, ShareSpread::Steps> steps;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto& [id, entry] : entries_) {
+      entry.copies.erase(incarnation);
+      if (entry.spread)
+        steps[id] = entry.spread->gone(incarnation, now());
+    }
+  }
+  for (auto& [id, some] : steps)
+    take(id, some);
+}
+
 void ShareStore::job_gone(std::uint64_t incarnation) {
   std::map<std::uint64_t, Retained> last;
-  std::vector<std::pair<std::uint64_t, Fetcher>> waiting; // Their copy is gone.
   {
     std::lock_guard lock(mutex_);
     if (auto job = retained_.find(incarnation); job != retained_.end()) {
       last = std::move(job->second);
       retained_.erase(job);
     }
-    for (auto& [id, entry] : entries_) {
-      entry.copies.erase(incarnation);
-      std::erase_if(entry.machines, [&, id = id](auto& machine) {
-        if (machine.second.holder.incarnation != incarnation)
-          return false;
-        for (auto& fetcher : machine.second.waiting)
-          waiting.emplace_back(id, fetcher);
-        return true;
-      });
-    }
   }
-  // None becomes the holder: it may be gone as well.
-  for (auto& [id, fetcher] : waiting)
-    if (auto link = fetcher.link.lock())
-      send(id, *link);
+  job_fenced(incarnation);
 }
 
 void ShareStore::freed(std::uint64_t id) {
@@ -262,12 +294,8 @@ void ShareStore::freed(std::uint64_t id) {
     entries_.erase(entry);
   }
   for (auto& [incarnation, weak] : copies)
-    if (auto link = weak.lock()) {
-      Bytes head;
-      Writer writer(head);
-      write(writer, Op::freed, id);
-      link->send(task_stream, std::move(head));
-    }
+    if (auto link = weak.lock())
+      send_op(*link, Op::freed, id);
 }
 
 } // namespace fiber::actors

@@ -5,13 +5,13 @@
 // that processes of one machine map.
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <vector>
+#include <optional>
 
 #include "actors/protocol/node_protocol.hpp"
+#include "actors/share/share_spread.hpp"
 #include "fiber/bytes.hpp"
 #include "fiber/detail/shared_object.hpp"
 #include "wire/link.hpp"
@@ -39,35 +39,25 @@ public:
 
   // -- requests of jobs --
 
-  /// Answers a job, and returns how many bytes of the value were sent. The first job of a
-  /// machine is sent the value; others are told where that job has it in memory, once
-  /// that is known. Sends that there is none if it is freed or too large.
-  std::size_t fetch(const ShareFetch& wanted, std::uint64_t incarnation,
+  /// Handles what a job says about shared values: Op::fetch, share_waits, share_arrived,
+  /// share_place, share_listens, retain and release. Returns how many bytes of values
+  /// were sent. Throws Error on anything malformed.
+  std::size_t heard(std::uint64_t incarnation, Op op, Reader& reader,
                     const std::shared_ptr<wire::Link>& link);
-  /// Takes a job's answer to Op::share_memory.
-  void placed(const SharePlace& at, std::uint64_t incarnation);
-  void retain(std::uint64_t id, std::uint64_t incarnation,
-              std::weak_ptr<wire::Link> link);
-  void release(std::uint64_t id, std::uint64_t incarnation);
+  /// The job is fenced: others no longer wait for it. It may still hold values.
+  void job_fenced(std::uint64_t incarnation);
+  /// The job holds no value any more.
   void job_gone(std::uint64_t incarnation);
+  /// See call_to_dial(). Call it before the first job.
+  void allow_tunnels() { tunnels_ = true; }
 
 private:
   class Object;
-  struct Fetcher {
-    std::uint64_t incarnation = 0;
-    std::weak_ptr<wire::Link> link;
-  };
-  /// The copy that the jobs of one machine share.
-  struct MachineCopy {
-    Fetcher holder;         ///< The job that was sent the value.
-    bool asked = false;     ///< Whether it was asked to put the value into memory.
-    MemoryPlace place = {}; ///< `fd` is -1 until it has answered.
-    std::vector<Fetcher> waiting;
-  };
+  using Job = ShareSpread::Job;
   struct Entry {
     std::weak_ptr<Object> object;
     std::map<std::uint64_t, std::weak_ptr<wire::Link>> copies; ///< By incarnation.
-    std::map<std::uint64_t, MachineCopy> machines;
+    std::optional<ShareSpread> spread; ///< None if the value is small, or too large.
   };
   struct Retained {
     std::size_t count = 0;
@@ -76,11 +66,20 @@ private:
 
   std::shared_ptr<Object> enter(std::shared_ptr<Object> object);
   void freed(std::uint64_t id);
+  std::size_t fetch(const ShareFetch& wanted, const Job& job);
+  /// Asks the spread of a value, if that is not freed, and takes the steps it returns.
+  template <class Ask>
+  std::size_t spread(std::uint64_t id, Ask ask);
+  void make_digest(std::uint64_t id);
+  std::size_t take(std::uint64_t id, const ShareSpread::Steps& steps);
   std::size_t send(std::uint64_t id, wire::Link& link);
-  bool share_within_machine(const ShareFetch& wanted, const Fetcher& fetcher);
+  void retain(std::uint64_t id, const Job& job);
+  void release(std::uint64_t id, std::uint64_t incarnation);
 
   const std::size_t most_;
+  bool tunnels_ = false;
   std::mutex mutex_;
+  SharePassing passing_;
   std::map<std::uint64_t, Entry> entries_;
   std::map<std::uint64_t, std::map<std::uint64_t, Retained>>
     retained_; ///< By incarnation, then id.

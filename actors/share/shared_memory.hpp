@@ -10,6 +10,9 @@
 
 namespace fiber::actors {
 
+/// From this size on, a value costs less as memory that jobs map than as messages.
+inline constexpr std::size_t min_mapped = 64 * 1024;
+
 /// A sealed array in memory that other processes of this machine can map and nobody can
 /// change. Its tag stands behind the array.
 class SharedMemory {

@@ -14,10 +14,13 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <sstream>
+#include <string>
 #include <string_view>
 #include <thread>
 
 #include "backends/engine/route.hpp"
+#include "backends/job_address.hpp"
 #include "backends/local/core_table.hpp"
 #include "backends/local/gpu_table.hpp"
 #include "backends/local/local_backend.hpp"
@@ -25,6 +28,7 @@
 #include "backends/ssh/remote_shell.hpp"
 #include "base/code_place.hpp"
 #include "base/log.hpp"
+#include "fiber/detail/classic_locale.hpp"
 
 namespace fiber::backends::ssh {
 
@@ -91,6 +95,16 @@ private:
   std::condition_variable changed_;
   std::size_t on_the_way_ = 0;
 };
+
+/// Returns the address of this host to which ssh has connected; empty if sshd does not
+/// tell.
+std::string address_of_host() {
+  const char* connection = std::getenv("SSH_CONNECTION"); // CLIENT PORT SERVER PORT
+  fiber::detail::Classic<std::istringstream> words(connection ? connection : "");
+  std::string client, port, server;
+  words >> client >> port >> server;
+  return server;
+}
 
 class Agent {
 public:
@@ -191,6 +205,8 @@ private:
     const auto job = spec.name;
     // Programs that a job starts must not find our copies of libraries.
     spec.environment.emplace("LD_LIBRARY_PATH", libraries_of_jobs_);
+    if (spec.driver.starts_with("127.")) // A tunnel.
+      spec.environment.emplace(job_address, address_of_host());
     try {
       backend_->create(std::move(spec));
     } catch (const EngineError& error) {

@@ -211,8 +211,7 @@ void Host::find_way(const std::string& driver) {
 
 void Host::open_tunnel(const std::string& driver, const std::string& problem) {
   if (!problem.empty())
-    log().info("ssh: {} can't connect to the driver at {} ({}): its jobs use a tunnel",
-               name(), driver, problem);
+    log().info("ssh: {} can't connect to the driver at {} ({})", name(), driver, problem);
   forward_ = ChildProcess::start(
     loop_, command_of(command_.forward(name(), driver), forward_limit),
     [this, driver](const ChildResult& result) {
@@ -229,6 +228,8 @@ void Host::use_way(const std::string& driver, const std::string& address) {
   if (driver != way_from_)
     return;
   way_ = address;
+  log().info("ssh: jobs on {} connect to the driver {}", name(),
+             address == driver ? "at " + driver : "through a tunnel");
   for (auto& spec : std::exchange(without_way_, {}))
     create(std::move(spec));
 }

@@ -52,6 +52,7 @@ public:
 
   std::string name() const override { return "ssh"; }
   std::string driver_address() const override { return address_; }
+  bool has_tunnels() const override { return options_.tunnel != SshTunnel::never; }
   std::size_t min_start_window() const override { return 1024; }
   Job create(JobSpec spec) override;
   void terminate(const JobId& job, milliseconds grace) override;

@@ -19,8 +19,8 @@
 #include "base/log.hpp"
 #include "base/sync_folder.hpp"
 #include "base/trusted_file.hpp"
-#include "libfiber/storage/digest.hpp"
 #include "libfiber/storage/record.hpp"
+#include "wire/digest.hpp"
 
 namespace fiber::detail {
 namespace {
@@ -80,7 +80,7 @@ struct JournalFile::Head {
             name.result,
             name.result_size,
             name.spread,
-            digest_of(name.bound)};
+            wire::digest_of(name.bound)};
   }
   Bytes pack() const {
     Bytes bytes;

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "libfiber/storage/digest.hpp"
+#include "wire/digest.hpp"
 
 namespace fiber::detail {
 
@@ -11,7 +11,7 @@ JournalStage::JournalStage(std::shared_ptr<JournalledResults> journal)
   : journal_(std::move(journal)) {}
 
 std::optional<Payload> JournalStage::find(std::size_t index, const Bytes& arguments) {
-  current_ = digest_of(arguments);
+  current_ = wire::digest_of(arguments);
   return journal_->find(index, current_);
 }
 

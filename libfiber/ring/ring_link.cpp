@@ -43,13 +43,12 @@ constexpr std::uint64_t message_slot = std::uint64_t{0xf0} << 56,
 /// Up to here an allreduce costs mostly rounds, beyond it mostly bytes.
 constexpr std::size_t max_doubling_bytes = 256 * 1024;
 
-/// Returns the local address by which this job reaches its driver. The other members are
-/// on that network too.
+/// Returns the address at which the other members reach this one.
 std::string own_address(const RingSeat& seat) {
   auto* job = actors::ThisJob::get();
   if (seat.size == 1 || job == nullptr || job->driver_host.empty())
     return wire::loopback_address();
-  auto host = wire::own_address_towards(job->driver_host);
+  auto host = job->own_address();
   if (seat.plaintext == 0 && !wire::is_loopback(host))
     throw ConfigError("ring_plaintext", "the settings",
                       "true, if nobody else can listen there",

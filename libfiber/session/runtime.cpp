@@ -218,6 +218,10 @@ Runtime::Runtime(Settings settings)
     listen(address, settings_.advertise_host.empty() && backend->address_comes_later());
     set_anchor(*backend);
   }
+  if (backend->has_tunnels()) {
+    objects_->allow_tunnels();
+    shares_->allow_tunnels();
+  }
   auto backend_name = backend->name();
   const auto window = start_window(settings_, *backend);
   backend_ =

@@ -236,7 +236,8 @@ Merged merge(const Config& code, const std::string& directory) {
         merged.problems.emplace_back(
           key.name, given->second.place, key.valid,
           (key.secret ? std::string("its value") : "'" + given->second.text + "'") +
-            " can't be used");
+            (key.name == "backend" ? " is no backend that this program was built with"
+                                   : " can't be used"));
       merged.settings.places[key.name] = given->second.place;
       break;
     }

@@ -8,7 +8,7 @@
 #include "actors/share/share_store.hpp"
 #include "actors/share/shared_memory.hpp"
 #include "libfiber/session/runtime.hpp"
-#include "libfiber/storage/digest.hpp"
+#include "wire/digest.hpp"
 
 namespace fiber::detail {
 namespace {
@@ -43,7 +43,7 @@ std::shared_ptr<SharedObject> share_array(std::span<const std::byte> bytes) {
 
 void pack_shared(Writer& writer, const std::shared_ptr<SharedObject>& object) {
   if (writer.compares()) {
-    writer.put(object->digest(digest_of));
+    writer.put(object->digest(wire::digest_of));
     return;
   }
   KeepScope::keep(object);

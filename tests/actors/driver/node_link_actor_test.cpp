@@ -16,6 +16,7 @@
 #include "actors/pool/running_table.hpp"
 #include "actors/protocol/job_ledger.hpp"
 #include "actors/protocol/link_to_actor.hpp"
+#include "actors/share/shared_memory.hpp"
 #include "backends/output/crash_line.hpp"
 #include "tests/actors/fake_link.hpp"
 
@@ -170,6 +171,24 @@ TEST_F(NodeLinkTest, a_node_whose_actors_do_not_answer_is_declared_dead) {
   pass(17s);
   ASSERT_EQ(heard->lost.size(), 1u);
   EXPECT_EQ(heard->ended.size(), 1u);
+}
+
+TEST_F(NodeLinkTest, others_do_not_wait_for_a_shared_value_of_a_node_declared_dead) {
+  start();
+  auto value = services->shares->add(Bytes(min_mapped), nullptr);
+  Bytes message;
+  Writer writer(message);
+  writer.put(Op::fetch);
+  writer.put(ShareFetch{.id = value->id(), .machine = 7});
+  link->handler->on_message(task_stream, message);
+  run();
+  EXPECT_EQ(link->count(Op::shared), 1u);
+  auto other = std::make_shared<FakeLink>(); // Of the same machine.
+  Reader reader(message);
+  services->shares->heard(2, read_op(reader), reader, other);
+  EXPECT_EQ(other->count(Op::shared), 0u);
+  link_is_silent();
+  EXPECT_EQ(other->count(Op::shared), 1u);
 }
 
 TEST_F(NodeLinkTest, a_node_with_another_number_of_slots_is_refused) {

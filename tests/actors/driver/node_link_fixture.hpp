@@ -79,6 +79,7 @@ protected:
   }
   static caf::behavior pool(caf::event_based_actor*, const std::shared_ptr<Heard>& to) {
     return {[to](const NodeUp& up) { to->up.push_back(up); }, [](const NodeDraining&) {},
+            [](const NodeShare&) {},
             [to](const NodeCreated& created) { to->created.push_back(created.job); },
             [to](const NodeLost& lost) {
               to->lost.push_back(lost);

@@ -358,36 +358,47 @@ TEST_F(Introductions, tell_the_one_to_dial_where_the_other_one_listens) {
   ASSERT_TRUE(call);
   Bytes bytes;
   Writer writer(bytes);
-  call->host = "10.0.0.7";
+  call->host = "192.0.2.7";
   call->port = 99;
   write(writer, *call);
   Reader reader(bytes);
-  auto told = of_.listens(2, read_peer_call(reader), "10.0.0.7");
+  auto told = of_.listens(2, read_peer_call(reader), "192.0.2.7");
   ASSERT_TRUE(told);
   EXPECT_EQ(told->to, 1U);
   EXPECT_EQ(told->peer, 2U);
-  EXPECT_EQ(told->host, "10.0.0.7");
+  EXPECT_EQ(told->host, "192.0.2.7");
   EXPECT_EQ(told->port, 99);
   EXPECT_EQ(told->secret, call->secret);
-  EXPECT_FALSE(of_.listens(1, *call, "10.0.0.7")); // That one dials.
+  EXPECT_FALSE(of_.listens(1, *call, "192.0.2.7")); // That one dials.
   call->secret[0] ^= 1;
-  EXPECT_FALSE(of_.listens(2, *call, "10.0.0.7"));
+  EXPECT_FALSE(of_.listens(2, *call, "192.0.2.7"));
+}
+
+TEST_F(Introductions, believe_a_job_behind_a_tunnel_of_this_machine_where_it_listens) {
+  auto call = pass_much(1, 2);
+  ASSERT_TRUE(call);
+  call->host = "192.0.2.7";
+  call->port = 99;
+  EXPECT_FALSE(of_.listens(2, *call, "127.0.0.1")) << "there are no tunnels";
+  of_.allow_tunnels();
+  EXPECT_TRUE(of_.listens(2, *call, "127.0.0.1"));
+  EXPECT_FALSE(of_.listens(2, *call, "192.0.2.8")) << "that job comes from elsewhere";
 }
 
 TEST_F(Introductions, lead_nobody_to_an_address_that_the_listener_only_names) {
   auto call = pass_much(1, 2);
   ASSERT_TRUE(call);
   call->port = 99;
-  for (auto* other : {"10.0.0.8", "127.0.0.1", "localhost", "", "10.0.0.70"}) {
+  for (auto* other : {"192.0.2.8", "127.0.0.1", "localhost", "", "192.0.2.70"}) {
     call->host = other;
-    EXPECT_FALSE(of_.listens(2, *call, "10.0.0.7")) << other;
+    EXPECT_FALSE(of_.listens(2, *call, "192.0.2.7")) << other;
   }
   call->host = "";
   EXPECT_FALSE(of_.listens(2, *call, ""));
   call->port = 0; // A job whose link is inherited names a local socket.
   call->host = "123/4";
   EXPECT_TRUE(of_.listens(2, *call, ""));
-  EXPECT_FALSE(of_.listens(2, *call, "10.0.0.7"));
+  EXPECT_FALSE(of_.listens(2, *call, "192.0.2.7"));
 }
 
 TEST_F(Introductions, have_the_one_listen_that_has_more_peers) {
@@ -419,7 +430,7 @@ TEST_F(Introductions, forget_who_is_gone) {
   auto call = pass_much(1, 2);
   ASSERT_TRUE(call);
   of_.gone(1);
-  EXPECT_FALSE(of_.listens(2, *call, "10.0.0.7"));
+  EXPECT_FALSE(of_.listens(2, *call, "192.0.2.7"));
 }
 
 TEST_F(Introductions, give_nobody_more_links_than_it_can_have) {

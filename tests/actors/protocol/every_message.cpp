@@ -58,7 +58,8 @@ Bytes object_message(std::uint64_t to) {
 }
 
 PeerCall peer() {
-  return {.to = 1, .peer = 2, .secret = {3, 4}, .host = "10.0.0.1", .port = 5};
+  return {
+    .to = 1, .peer = 2, .secret = {3, 4}, .host = "10.0.0.1", .port = 5, .share = 6};
 }
 
 std::unique_ptr<detail::Body> any_code(Reader& /*state*/) {
@@ -81,7 +82,11 @@ std::vector<std::pair<std::string, Bytes>> every_message_of_a_job() {
     {"overdue", message_of(Overdue{0, 1})},
     {"init_failed", message_of(Op::init_failed, Failure{"a", "b", "c", Bytes(4)})},
     {"probed", message_of(Op::probed, std::int64_t{1})},
-    {"fetch", message_of(Op::fetch, nobody)},
+    {"fetch", message_of(Op::fetch, ShareFetch{nobody, 1})},
+    {"share_waits", message_of(Op::share_waits, nobody)},
+    {"share_arrived", message_of(Op::share_arrived, nobody)},
+    {"share_place", message_of(Op::share_place, SharePlace{nobody, {}})},
+    {"share_listens", message_of(Op::share_listens, peer())},
     {"retain", message_of(Op::retain, nobody)},
     {"release", message_of(Op::release, nobody)},
     {"chaos", message_of(Op::chaos, ChaosNote{})},

@@ -42,6 +42,11 @@ void read(Op op, Reader& reader, const Payload& whole) {
     return static_cast<void>(reader.get<ChaosNote>());
   case Op::log:
     return static_cast<void>(read_log(reader));
+  case Op::fetch:
+    return static_cast<void>(reader.get<ShareFetch>());
+  case Op::share_place:
+  case Op::share_mapped:
+    return static_cast<void>(reader.get<SharePlace>());
   case Op::object:
     return static_cast<void>(read_object_message(reader, whole));
   case Op::object_retain:
@@ -50,6 +55,7 @@ void read(Op op, Reader& reader, const Payload& whole) {
   case Op::peer_listen:
   case Op::peer_dial:
   case Op::peer_listens:
+  case Op::share_listens:
     return static_cast<void>(read_peer_call(reader));
   case Op::process_gone:
     return static_cast<void>(read_gone_process(reader));

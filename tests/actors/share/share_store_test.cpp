@@ -4,6 +4,7 @@
 #include "actors/share/share_store.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 #include <vector>
@@ -34,6 +35,21 @@ public:
   std::vector<bool> found;
 };
 
+/// Returns how many bytes the job was sent.
+template <class Field>
+std::size_t says(ShareStore& store, std::uint64_t job, Op op, const Field& field,
+                 const std::shared_ptr<wire::Link>& link) {
+  Bytes message;
+  Writer writer(message);
+  writer.put(field);
+  Reader reader(message);
+  return store.heard(job, op, reader, link);
+}
+std::size_t fetch(ShareStore& store, const ShareFetch& wanted, std::uint64_t job,
+                  const std::shared_ptr<wire::Link>& link) {
+  return says(store, job, Op::fetch, wanted, link);
+}
+
 TEST(ShareStore, a_value_that_is_too_large_to_be_sent_is_refused) {
   auto store = std::make_shared<ShareStore>(100);
   EXPECT_NO_THROW(store->add(Bytes(100), nullptr));
@@ -47,8 +63,8 @@ TEST(ShareStore, an_array_that_is_too_large_to_be_sent_is_only_mapped) {
   auto [driver, job] = wire::loopback();
   auto heard = std::make_shared<Job>();
   job->start(heard);
-  store->fetch({small->id()}, 1, driver);
-  store->fetch({large->id()}, 1, driver);
+  fetch(*store, {small->id()}, 1, driver);
+  fetch(*store, {large->id()}, 1, driver);
   EXPECT_EQ(heard->found, (std::vector<bool>{true, false}));
 }
 
@@ -66,7 +82,7 @@ TEST(ShareStore, a_job_cannot_guess_the_number_of_a_value_that_it_was_not_given)
   auto heard = std::make_shared<Job>();
   job->start(heard);
   for (std::uint64_t id = 0; id <= values.size(); ++id)
-    EXPECT_EQ(store->fetch({id}, 1, driver), 0U) << "value " << id << " for the asking";
+    EXPECT_EQ(fetch(*store, {id}, 1, driver), 0U) << "value " << id << " for the asking";
 }
 
 SharedMemory::Place place_of(const detail::SharedObject& object) {
@@ -90,7 +106,7 @@ TEST(ShareStore, a_large_value_is_mapped_and_freed_with_its_last_handle) {
   EXPECT_TRUE(std::ranges::equal(memory->bytes(), packed));
   {
     auto link = std::make_shared<FakeLink>(); // A job elsewhere.
-    EXPECT_EQ(store->fetch({large->id()}, 1, link), packed.size());
+    EXPECT_EQ(fetch(*store, {large->id()}, 1, link), packed.size());
   }
   large = nullptr;
   EXPECT_FALSE(SharedMemory::open(place));
@@ -107,21 +123,20 @@ TEST(ShareStore, a_value_is_sent_if_there_is_no_memory_for_it) {
   setrlimit(RLIMIT_FSIZE, &before);
   EXPECT_LT(place_of(*object).fd, 0);
   auto link = std::make_shared<FakeLink>();
-  EXPECT_EQ(store->fetch({object->id()}, 1, link), 1'000'000U);
+  EXPECT_EQ(fetch(*store, {object->id()}, 1, link), 1'000'000U);
 }
 
 TEST(ShareStore, a_value_is_aligned_within_its_message) {
   auto store = std::make_shared<ShareStore>();
   auto object = store->add(Bytes(100), nullptr);
   auto link = std::make_shared<FakeLink>();
-  EXPECT_EQ(store->fetch({object->id()}, 1, link), 100u);
+  EXPECT_EQ(fetch(*store, {object->id()}, 1, link), 100u);
   auto message = link->sent().at(0);
   EXPECT_EQ(message.head.size() % 64, 0u);
   EXPECT_EQ(message.body.size(), 100u);
 }
 
-/// Three jobs of one machine, the first of which has been sent a value, and one of
-/// another machine.
+/// Three jobs of one machine, the first of which has a value, and one of another machine.
 class ShareOnMachine : public testing::Test {
 protected:
   static constexpr std::uint64_t machine = 7, other_machine = 8;
@@ -131,18 +146,27 @@ protected:
     EXPECT_EQ(fetch(1, machine), size);
     EXPECT_EQ(fetch(2, machine), 0U);
     EXPECT_EQ(fetch(3, machine), 0U);
+    EXPECT_EQ(heard(1), std::vector<Op>{Op::shared});
+    says(*store_, 1, Op::share_arrived, value_->id(), link(1));
     EXPECT_EQ(heard(1), (std::vector<Op>{Op::shared, Op::share_memory}));
     EXPECT_EQ(heard(2), std::vector<Op>{});
   }
+  std::shared_ptr<FakeLink> link(std::uint64_t job) {
+    auto& link = links_[job];
+    if (!link)
+      link = std::make_shared<FakeLink>();
+    return link;
+  }
   std::size_t fetch(std::uint64_t job, std::uint64_t at) {
-    return store_->fetch({value_->id(), at}, job, links_[job]);
+    return actors::fetch(*store_, {value_->id(), at}, job, link(job));
   }
   void place(std::uint64_t job, int fd) {
-    store_->placed({value_->id(), machine, {.pid = 1, .fd = fd}}, job);
+    says(*store_, job, Op::share_place, SharePlace{value_->id(), {.pid = 1, .fd = fd}},
+         link(job));
   }
   std::vector<Op> heard(std::uint64_t job) {
     std::vector<Op> ops;
-    for (auto& message : links_[job]->sent()) {
+    for (auto& message : link(job)->sent()) {
       Reader reader(message.head);
       ops.push_back(read_op(reader));
     }
@@ -151,10 +175,7 @@ protected:
 
   std::shared_ptr<ShareStore> store_ = std::make_shared<ShareStore>();
   std::shared_ptr<detail::SharedObject> value_ = store_->add(Bytes(size), nullptr);
-  std::vector<std::shared_ptr<FakeLink>> links_{
-    std::make_shared<FakeLink>(), std::make_shared<FakeLink>(),
-    std::make_shared<FakeLink>(), std::make_shared<FakeLink>(),
-    std::make_shared<FakeLink>()};
+  std::map<std::uint64_t, std::shared_ptr<FakeLink>> links_;
 };
 
 TEST_F(ShareOnMachine, one_job_is_sent_the_value_and_the_others_map_it) {
@@ -162,14 +183,17 @@ TEST_F(ShareOnMachine, one_job_is_sent_the_value_and_the_others_map_it) {
   EXPECT_EQ(heard(2), std::vector<Op>{Op::share_mapped});
   EXPECT_EQ(heard(3), std::vector<Op>{Op::share_mapped});
   EXPECT_EQ(fetch(4, other_machine), size);
-  EXPECT_EQ(fetch(4, machine), 0U); // Later.
-  EXPECT_EQ(heard(4), (std::vector<Op>{Op::shared, Op::share_mapped}));
+  EXPECT_EQ(fetch(5, machine), 0U); // Later.
+  EXPECT_EQ(heard(5), std::vector<Op>{Op::share_mapped});
 }
 
 TEST_F(ShareOnMachine, each_job_is_sent_the_value_if_there_is_no_memory_for_it) {
   place(1, -1);
   EXPECT_EQ(heard(2), std::vector<Op>{Op::shared});
   EXPECT_EQ(heard(3), std::vector<Op>{Op::shared});
+  EXPECT_EQ(fetch(4, machine), 0U); // There may be memory by now.
+  place(1, 5);
+  EXPECT_EQ(heard(4), std::vector<Op>{Op::share_mapped});
 }
 
 TEST_F(ShareOnMachine, a_job_that_can_not_map_it_is_sent_the_value) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever keeps jobs from starting on Docker, the error names it.
+// The error names what keeps jobs from starting on Docker.
 #include <optional>
 #include <string>
 

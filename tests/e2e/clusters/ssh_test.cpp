@@ -4,15 +4,13 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
-#include <numeric>
-#include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -21,6 +19,7 @@
 
 #include "tests/clusters/cluster.hpp"
 #include "tests/e2e/clusters/es_training.hpp"
+#include "tests/e2e/clusters/ssh_pool.hpp"
 #include "tests/e2e/support/fixture.hpp"
 #include "tests/examples/program.hpp"
 
@@ -29,48 +28,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using clusters::ssh_host;
-
-constexpr const char* all_hosts[] = {"fiber-a", "fiber-b", "fiber-c", "fiber-d"};
-
-class SshPool : public SessionTest {
-protected:
-  void SetUp() override {
-    if (!clusters::ssh())
-      GTEST_SKIP() << "SKIPPED: no hosts are up";
-    std::filesystem::permissions(folder(), std::filesystem::perms::all); // For jobs.
-    for (std::string name : all_hosts)
-      ssh_host("share " + name + " " + folder().string());
-  }
-  void TearDown() override {
-    if (!clusters::ssh())
-      return;
-    close();
-    for (std::string name : all_hosts)
-      EXPECT_TRUE(wait_until([&] { return processes(name).empty(); }))
-        << "left on " << name << ":\n"
-        << ssh_host("pids " + name);
-    ssh_host("usual");
-  }
-
-  static Config config(const std::string& hosts) {
-    Config config;
-    config.backend = "ssh";
-    config.environment = "E2E_FOLDER,E2E_MARK";
-    config.heartbeat_timeout = 2s;
-    config.lease = 5s;
-    config.more = {{"ssh_hosts", hosts},
-                   {"ssh_command", clusters::ssh()->at("SSH_COMMAND")}};
-    return config;
-  }
-  /// Returns the processes of drivers on a host, as this machine numbers them.
-  static std::vector<pid_t> processes(const std::string& name) {
-    std::istringstream lines(ssh_host("pids " + name));
-    std::vector<pid_t> pids;
-    for (std::string line; std::getline(lines, line);)
-      pids.push_back(std::stoi(line));
-    return pids;
-  }
-};
 
 std::string host_name() {
   std::string name(256, '\0');
@@ -204,21 +161,23 @@ TEST_F(SshPool, a_pool_that_is_larger_than_the_hosts_uses_what_these_have) {
   EXPECT_TRUE(wait_until([&] { return pool.stats().workers == 2; }));
 }
 
-std::size_t sum_from(const Shared<std::vector<std::size_t>>& values, std::size_t i) {
-  return std::accumulate(values->begin(), values->end(), i);
+/// Returns the sum over the members, which only those who meet can tell.
+double sum_of_ranks(RingMember& member) {
+  std::vector<double> values{static_cast<double>(member.rank())};
+  member.allreduce(values);
+  return values[0];
 }
 
-TEST_F(SshPool, a_large_value_is_sent_once_to_each_host) {
-  open(config("fiber-a:4"));
-  Pool pool(4);
-  constexpr std::size_t size = 1 << 20;
-  auto values = share(indices(size));
-  auto sums = pool.map(fiber::bind(sum_from, values), indices(16));
-  for (std::size_t i = 0; i < sums.size(); ++i)
-    EXPECT_EQ(sums[i], i + size / 2 * (size - 1));
-  constexpr auto bytes = size * sizeof(std::size_t);
-  EXPECT_GE(pool.stats().bytes_sent, bytes);
-  EXPECT_LT(pool.stats().bytes_sent, 2 * bytes) << "more than one copy to a host";
+TEST_F(SshPool, the_members_of_a_ring_meet_whichever_way_leads_back) {
+  for (std::string way : {"auto", "always"}) {
+    SCOPED_TRACE(way);
+    auto with = config("fiber-a:1,fiber-b:1,fiber-c:1,fiber-d:1");
+    with.more["ssh_tunnel"] = way;
+    with.ring_plaintext = true;
+    open(with);
+    EXPECT_EQ(Ring(4, sum_of_ranks).run(), std::vector<double>(4, 6));
+    close();
+  }
 }
 
 TEST_F(SshPool, nothing_is_left_of_a_driver_that_was_killed) {

@@ -16,8 +16,8 @@
 #include <gtest/gtest.h>
 
 #include "base/log.hpp"
-#include "libfiber/storage/digest.hpp"
 #include "libfiber/storage/record.hpp"
+#include "wire/digest.hpp"
 
 namespace fiber::detail {
 namespace {
@@ -42,7 +42,7 @@ Bytes some_bytes(std::size_t n, unsigned seed) {
 }
 
 Digest digest(std::uint64_t index) {
-  return digest_of(std::as_bytes(std::span(&index, 1)));
+  return wire::digest_of(std::as_bytes(std::span(&index, 1)));
 }
 
 class JournalFileTest : public testing::Test {

@@ -15,7 +15,7 @@
 
 #include "base/log.hpp"
 #include "fiber/error.hpp"
-#include "libfiber/storage/digest.hpp"
+#include "wire/digest.hpp"
 
 namespace fiber::detail {
 namespace {
@@ -25,7 +25,7 @@ int doubled(int x) {
 }
 
 Digest digest_at(std::size_t index) {
-  return digest_of(std::as_bytes(std::span(&index, 1)));
+  return wire::digest_of(std::as_bytes(std::span(&index, 1)));
 }
 
 actors::Completion completion(std::size_t index, std::size_t size = 8) {

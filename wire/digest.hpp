@@ -5,9 +5,9 @@
 
 #include "fiber/byte_stream.hpp"
 
-namespace fiber::detail {
+namespace fiber::wire {
 
 /// Returns the first half of the bytes' SHA-256.
-Digest digest_of(std::span<const std::byte> bytes);
+fiber::detail::Digest digest_of(std::span<const std::byte> bytes);
 
-} // namespace fiber::detail
+} // namespace fiber::wire

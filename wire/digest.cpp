@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "libfiber/storage/digest.hpp"
+#include "wire/digest.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -8,7 +8,7 @@
 
 #include "fiber/error.hpp"
 
-namespace fiber::detail {
+namespace fiber::wire {
 namespace {
 
 struct FreeContext {
@@ -20,7 +20,7 @@ struct FreeAlgorithm {
 
 } // namespace
 
-Digest digest_of(std::span<const std::byte> bytes) {
+fiber::detail::Digest digest_of(std::span<const std::byte> bytes) {
   // Fetched once: the lookup takes longer than a small digest.
   static const std::unique_ptr<EVP_MD, FreeAlgorithm> sha256(
     EVP_MD_fetch(nullptr, "SHA2-256", nullptr));
@@ -31,10 +31,10 @@ Digest digest_of(std::span<const std::byte> bytes) {
       EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) != 1 ||
       EVP_DigestFinal_ex(context.get(), all.data(), nullptr) != 1)
     throw Error("OpenSSL can't make a SHA-256 digest");
-  Digest digest;
+  fiber::detail::Digest digest;
   std::transform(all.begin(), all.begin() + digest.size(), digest.begin(),
                  [](unsigned char c) { return std::byte{c}; });
   return digest;
 }
 
-} // namespace fiber::detail
+} // namespace fiber::wire

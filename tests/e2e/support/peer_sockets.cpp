@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/e2e/queues/peer_sockets.hpp"
+#include "tests/e2e/support/peer_sockets.hpp"
 
 #include <algorithm>
 #include <array>
