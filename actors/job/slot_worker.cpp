@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <iterator>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "actors/crash/crash_handler.hpp"
@@ -299,6 +301,26 @@ HandedBack SlotWorker::recall(std::size_t most) {
   return back;
 }
 
+namespace {
+
+/// Requests a stop on a thread of its own: a callback may want a lock that another thread
+/// holds while it waits for messages, which the calling thread reads.
+void call_stop_callbacks(std::stop_source stop,
+                         const std::shared_ptr<ObjectSpace>& objects) {
+  if (!stop.stop_possible())
+    return; // The task has not asked for its token.
+  try {
+    std::thread([stop, objects]() mutable {
+      const ObjectSpace::BorrowedThreadScope scope(objects.get());
+      stop.request_stop();
+    }).detach();
+  } catch (const std::system_error&) { // There is no room for one more thread.
+    stop.request_stop();
+  }
+}
+
+} // namespace
+
 void SlotWorker::stop(std::uint64_t call) {
   stop_if([&](const Running& running) { return running.call == call; });
 }
@@ -325,7 +347,7 @@ void SlotWorker::stop_if(Which is_meant) {
     running_->stopped = true;
     stop = stop_;
   }
-  stop.request_stop(); // Outside the lock, as it calls the task's callbacks.
+  call_stop_callbacks(std::move(stop), settings_.objects);
 }
 
 SlotWorker::DeadlineCheck SlotWorker::check_deadline(Clock::time_point now) {
@@ -346,7 +368,7 @@ SlotWorker::DeadlineCheck SlotWorker::check_deadline(Clock::time_point now) {
     check.overdue = running_->seq;
     stop = stop_;
   }
-  stop.request_stop();
+  call_stop_callbacks(std::move(stop), settings_.objects);
   return check;
 }
 
