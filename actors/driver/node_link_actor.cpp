@@ -24,7 +24,7 @@
 namespace fiber::actors {
 
 struct StartTick {}; ///< Time to check the start deadline.
-struct ProbeTick {}; ///< Time to ask whether the node's actors answer.
+struct ProbeTick {}; ///< Time to ask whether the node answers.
 struct LingerTick {  ///< Of link and job one has ended; the other is due to end.
   int stage = 0;
 };

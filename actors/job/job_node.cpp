@@ -61,6 +61,8 @@ void JobNode::from_closed_peer(std::uint64_t process, std::uint64_t link) {
 
 // -- slots --
 
+/// Sends under the lock, which on_message() never takes: an inline session's link calls
+/// that on this thread.
 void JobNode::slot_ready() {
   const std::lock_guard lock(mutex_);
   if (++ready_ == parts_.slots.size() && !draining_)
@@ -227,8 +229,10 @@ void JobNode::check_deadlines() {
     if (check.again)
       again = std::min(again.value_or(*check.again), *check.again);
   }
-  if (again && !deadline_pending_.exchange(true))
-    call_after(*again - now, &JobNode::check_deadlines);
+  if (!again)
+    return;
+  deadline_pending_ = true;
+  call_after(*again - now, &JobNode::check_deadlines);
 }
 
 // -- other jobs --

@@ -26,7 +26,7 @@ struct NodeParts {
   std::function<void(CallCode)> initialize;
   /// Called with the exit code when the node has to end at once.
   std::function<void(int code)> abort;
-  /// Calls a function later, on any thread: wire::Reactor::after().
+  /// Calls a function later, on the reactor's thread: wire::Reactor::after().
   std::function<void(std::chrono::milliseconds, std::function<void()>)> after;
   std::chrono::nanoseconds task_timeout{0};       ///< The same as the slots'.
   std::shared_ptr<ObjectSpace> objects = nullptr; ///< The same as the slots'.
@@ -37,8 +37,8 @@ struct NodeParts {
 /// other messages. Slots write results to the link themselves. The node finishes its
 /// slots when the driver retires it; run_node() then ends the job.
 ///
-/// Thread safety: links call from_*() and on_*() on their thread; any thread may call the
-/// others.
+/// Thread safety: links call from_*() and on_*() on the reactor's thread, or one thread
+/// at a time in an inline session; any thread may call the others.
 class JobNode : public wire::LinkHandler, public std::enable_shared_from_this<JobNode> {
 public:
   explicit JobNode(NodeParts parts) : parts_(std::move(parts)) {}
@@ -80,9 +80,10 @@ private:
 
   const NodeParts parts_;
   std::unordered_map<std::uint64_t, std::shared_ptr<const CallCode>> calls_;
-  std::atomic<bool> deadline_pending_ = false; ///< check_deadlines() will be called.
-  bool peers_tick_pending_ = false;            ///< end_dying_peers() will be.
-  std::mutex mutex_;                           ///< Guards what follows.
+  /// check_deadlines() will be called. Atomic since inline messages come on any thread.
+  std::atomic<bool> deadline_pending_ = false;
+  bool peers_tick_pending_ = false; ///< end_dying_peers() will be.
+  std::mutex mutex_;                ///< Guards what follows.
   std::size_t ready_ = 0;
   bool draining_ = false;
 };

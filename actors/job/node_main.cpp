@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/job/node_main.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -176,10 +177,9 @@ private:
   static inline std::terminate_handler usual = nullptr;
 };
 
-/// Makes the system of the actors of queues and locks that this job has made. On a thread
-/// on which nothing catches: if one of CAF's threads can't be started, the process ends
-/// where that happens. If the exception left the constructor, CAF would destroy what the
-/// threads that it has started are using.
+/// On a thread on which nothing catches: if one of CAF's threads can't be started, the
+/// process ends where that happens. If the exception left the constructor, CAF would
+/// destroy what the threads that it has started are using.
 caf::actor_system& make_system() {
   caf::actor_system* system = nullptr;
   std::thread([&] {
@@ -190,8 +190,31 @@ caf::actor_system& make_system() {
   return *system;
 }
 
+/// Throws std::system_error if this process can't start so many threads now.
+void check_threads(int n) {
+  std::atomic<bool> over = false;
+  std::vector<std::jthread> threads;
+  std::exception_ptr problem;
+  try {
+    for (; n > 0; --n)
+      threads.emplace_back([&over] { over.wait(false); });
+  } catch (const std::system_error&) {
+    problem = std::current_exception();
+  }
+  over = true;
+  over.notify_all();
+  threads.clear();
+  if (problem)
+    std::rethrow_exception(problem);
+}
+
+/// Returns the system of the actors of the queues and locks that this job makes. Throws
+/// std::system_error to the task that makes the first one if there is no room for it.
 caf::actor_system& actor_system() {
-  static auto& made = make_system();
+  static auto& made = [&]() -> caf::actor_system& {
+    check_threads(4); // CAF's three, and the one below that starts them.
+    return make_system();
+  }();
   return made;
 }
 

@@ -309,13 +309,14 @@ void call_stop_callbacks(std::stop_source stop,
                          const std::shared_ptr<ObjectSpace>& objects) {
   if (!stop.stop_possible())
     return; // The task has not asked for its token.
-  try {
-    std::thread([stop, objects]() mutable {
-      const ObjectSpace::BorrowedThreadScope scope(objects.get());
-      stop.request_stop();
-    }).detach();
-  } catch (const std::system_error&) { // There is no room for one more thread.
+  auto request = [stop = std::move(stop), objects]() mutable {
+    const ObjectSpace::BorrowedThreadScope scope(objects.get());
     stop.request_stop();
+  };
+  try {
+    std::thread(request).detach();
+  } catch (const std::system_error&) { // There is no room for one more thread.
+    request();
   }
 }
 
@@ -374,10 +375,11 @@ SlotWorker::DeadlineCheck SlotWorker::check_deadline(Clock::time_point now) {
 
 std::stop_token SlotWorker::stop_token() {
   std::lock_guard lock(mutex_);
-  if (!stop_.stop_possible())
+  if (!stop_.stop_possible()) {
     stop_ = std::stop_source();
-  if (running_ && running_->stopped)
-    stop_.request_stop(); // Under the lock, as no callback is registered yet.
+    if (running_ && running_->stopped)
+      stop_.request_stop(); // Under the lock, as no callback is registered yet.
+  }
   return stop_.get_token();
 }
 

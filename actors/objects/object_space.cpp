@@ -74,7 +74,7 @@ private:
   std::shared_lock<std::shared_mutex> enter() {
     // A thread that already runs actors belongs to a caller that outlives the system.
     std::shared_lock gate(space_.gate_, std::defer_lock);
-    if (!space_.on_borrowed_thread())
+    if (BorrowedThread::current(actor_.home_system()) == nullptr)
       gate.lock();
     return gate;
   }
@@ -86,7 +86,7 @@ private:
 // -- handles and holders --
 
 std::shared_ptr<ObjectHandle> ObjectSpace::add(const caf::actor& actor) {
-  system_ = &actor.home_system();
+  system_ = &actor.home_system(); // Always the same.
   return add(std::make_shared<ActorHome>(*this, actor));
 }
 

@@ -52,6 +52,7 @@ struct Child {
 struct Cause {
   std::string why;
   std::vector<std::string> children;
+  bool others = false; ///< More children than are named.
 };
 
 struct SupervisorState {
@@ -240,7 +241,8 @@ struct SupervisorState {
       text += " within " + std::to_string(config.period->count()) + " ms";
     text += ", last:";
     for (const auto& cause : recent_causes)
-      text += fmt::format(" [{}: {}]", fmt::join(cause.children, ", "), cause.why);
+      text += fmt::format(" [{}{}: {}]", fmt::join(cause.children, ", "),
+                          cause.others ? " and others" : "", cause.why);
     log().error("{}: gives up: {}", config.name, text);
     end(make_exit(ExitKind::escalated, std::move(text)));
   }
@@ -258,8 +260,10 @@ struct SupervisorState {
       recent_causes.erase(recent_causes.begin());
     }
     std::erase(cause.children, child_name);
-    if (cause.children.size() == limit)
+    if (cause.children.size() == limit) {
       cause.children.erase(cause.children.begin());
+      cause.others = true;
+    }
     cause.children.push_back(child_name);
     recent_causes.push_back(std::move(cause));
   }

@@ -209,7 +209,8 @@ void SshJobs::on_event(const JobEvent& event) {
   if (event.is_last()) {
     auto last = event;
     if (auto job = jobs_.find(event.job); // "killed by SIGKILL on a"
-        job != jobs_.end() && job->second.at && event.kind == JobEvent::Kind::ended)
+        job != jobs_.end() && job->second.at && event.kind == JobEvent::Kind::ended &&
+        !event.detail.empty())
       last.detail += " on " + job->second.at->host->name();
     close(event.job, last);
     return pump();

@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 
+#include <gtest/gtest.h>
+
 #include "tests/clusters/cluster.hpp"
 
 namespace fiber::clusters {
@@ -28,7 +30,8 @@ SlurmAccounting::~SlurmAccounting() {
 }
 
 void SlurmAccounting::limit(const std::string& what) {
-  ask_slurm("sacctmgr --immediate modify user root set " + what);
+  auto said = ask_slurm("sacctmgr --immediate modify user root set " + what);
+  EXPECT_NE(said.find("Modified"), said.npos) << said;
 }
 
 void SlurmAccounting::set(const std::string& name, const std::string& value) {

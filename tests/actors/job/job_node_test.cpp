@@ -71,12 +71,12 @@ TEST_F(JobNodeOfOneSlot, that_drains_waits_until_the_driver_retires_it) {
 TEST_F(JobNodeOfOneSlot, whose_initializer_throws_says_so_and_ends) {
   node->slot_failed(Failure{});
   EXPECT_EQ(link->count(Op::init_failed), 1u);
-  EXPECT_NE(exit_code, 0);
+  EXPECT_EQ(exit_code, 71);
 }
 
 TEST_F(JobNodeOfOneSlot, that_hears_nonsense_ends) {
   node->on_message(task_stream, Bytes(3, std::byte{255}));
-  EXPECT_NE(exit_code, 0);
+  EXPECT_EQ(exit_code, 70);
 }
 
 /// Counts its live instances.

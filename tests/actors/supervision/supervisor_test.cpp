@@ -192,6 +192,20 @@ TEST_F(Supervisor, children_that_failed_alike_are_told_together) {
             "[c, a: no host]");
 }
 
+TEST_F(Supervisor, of_many_children_that_failed_alike_the_last_five_are_named) {
+  std::vector<ChildSpec> children;
+  for (auto name : {"a", "b", "c", "d", "e", "f"})
+    children.push_back(world.child(name));
+  auto supervisor =
+    world.supervisor({.name = "crew", .intensity = 5, .children = std::move(children)});
+  for (auto name : {"a", "b", "c", "d", "e", "f"})
+    world.end(name, ExitKind::lost, "no host");
+  EXPECT_EQ(
+    exit_text(world.end_of(supervisor).value()),
+    "child \"f\" of crew failed; 6 failures within 10000 ms, last: [b, c, d, e, f "
+    "and others: no host]");
+}
+
 TEST_F(Supervisor, failures_older_than_the_period_do_not_count) {
   auto supervisor = world.supervisor_of_three({.intensity = 1, .period = 5000ms});
   for (int i = 0; i < 5; ++i) {

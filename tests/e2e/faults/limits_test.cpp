@@ -180,6 +180,33 @@ TEST_F(Limits, of_processes_make_no_worker_crash_at_its_start) {
   group->unlimit();
 }
 
+// A job starts more threads with its first queue.
+TEST_F(Limits, of_processes_fail_a_task_that_makes_a_queue_and_not_its_worker) {
+  if (!make_group("pids"))
+    GTEST_SKIP() << why_not;
+  join_group(group->door());
+  open();
+  Pool pool(1);
+  ASSERT_TRUE(pool.wait_until_workers_up(deadline));
+  auto use_queue = [] {
+    Queue<int> queue(1);
+    queue.put(7);
+    return queue.get();
+  };
+  group->limit(group->current() + 2);
+  try {
+    pool.apply(use_queue);
+    ADD_FAILURE() << "there is room";
+  } catch (const RemoteError& error) {
+    EXPECT_NE(std::string(error.what()).find("Resource temporarily unavailable"),
+              std::string::npos)
+      << error.what();
+  }
+  group->unlimit();
+  EXPECT_EQ(pool.apply(use_queue), 7);
+  EXPECT_EQ(pool.stats().workers_lost, 0u);
+}
+
 TEST_F(Limits, of_processes_that_leave_room_for_none_are_told) {
   if (!make_group("pids"))
     GTEST_SKIP() << why_not;
