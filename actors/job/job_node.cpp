@@ -71,11 +71,7 @@ void JobNode::slot_ready() {
 }
 
 void JobNode::slot_failed(const Failure& failure) {
-  Bytes head;
-  Writer writer(head);
-  write(writer, Op::init_failed);
-  write(writer, failure);
-  parts_.link->send(task_stream, std::move(head));
+  send_op(*parts_.link, Op::init_failed, failure);
   parts_.abort(exit_initializer);
 }
 
@@ -201,11 +197,7 @@ void JobNode::time_results(bool timed) {
 
 void JobNode::answer_probe() {
   std::chrono::nanoseconds clock = SlotWorker::Clock::now().time_since_epoch();
-  Bytes head;
-  Writer writer(head);
-  writer.put(Op::probed);
-  writer.put(std::int64_t{clock.count()});
-  parts_.link->send(task_stream, std::move(head));
+  send_op(*parts_.link, Op::probed, std::int64_t{clock.count()});
 }
 
 // -- timers --
