@@ -23,6 +23,7 @@ FRAMEWORKS = {
     "Fiber for Python": ("peers/python_fiber_peer.py", "{row}"),
     "Ray": ("peers/ray_peer.py", "{row}"),
     "Dask": ("peers/dask_peer.py", "{row}"),
+    "joblib": ("peers/joblib_peer.py", "{row}"),
     "Spark": ("peers/spark_peer.py", "{row}"),
 }
 
@@ -179,6 +180,13 @@ TABLES = {
         Row("pack_double", "a double packed and unpacked", "ns",
             (("Boost archives", ("pack_bench", "archive_double")),),
             (Goal("<=", 99.0),), program=("pack_bench", "{row}")),
+    ),
+    "Tasks that use OpenMP": (
+        Row("openmp_8", "160 loops on OpenMP, 8 workers", "s",
+            (("OMP_NUM_THREADS=1", ("openmp_bench", "one")), ("multiprocessing", MULTIPROCESSING),
+             *((label, FRAMEWORKS[label]) for label in ("Dask", "joblib"))),
+            (Goal("<=", 1.1, "OMP_NUM_THREADS=1"), Goal("<=", 1.0, "Dask"), Goal("<=", 1.0, "joblib")),
+            program=("openmp_bench",)),
     ),
     "Large arguments and results: 1 MB there and back, MB/s each way": (
         Row("megabyte_local", "map, 4 workers", "MB/s",

@@ -88,7 +88,9 @@ void name_hosts(RunRequest& request) {
                 "; give --backend ssh");
   std::error_code none;
   const bool is_file = std::filesystem::is_regular_file(request.hosts, none);
-  if (!is_file && request.hosts.find('/') != request.hosts.npos)
+  // No host has such a name: "hosts.txt".
+  if (!is_file &&
+      (request.hosts.find('/') != request.hosts.npos || request.hosts.ends_with(".txt")))
     throw Error("--hosts " + request.hosts + ": there is no such file");
   // The path, as well, so that no ssh_hosts of a settings file comes first.
   request.environment["FIBER_SSH_HOSTS"] =

@@ -24,7 +24,7 @@
 namespace fiber::actors {
 
 struct StartTick {}; ///< Time to check the start deadline.
-struct ProbeTick {}; ///< Time to ask whether the node's actors answer.
+struct ProbeTick {}; ///< Time to ask whether the node answers.
 struct LingerTick {  ///< Of link and job one has ended; the other is due to end.
   int stage = 0;
 };
@@ -437,7 +437,7 @@ struct NodeLinkState {
   void report() {
     services->arrivals->forget(node.incarnation);
     finish_start();
-    auto text = job_name + ": " + (lost.reason.empty() ? "ended" : lost.reason);
+    auto text = lost.reason.empty() ? std::string("ended") : lost.reason;
     auto& lines = lost.last.lines;
     lines = last_lines(logs + lines, max_last_lines, max_last_bytes);
     lost.planned = draining || disrupted;
@@ -450,7 +450,7 @@ struct NodeLinkState {
 
   void quit(ExitKind kind, const std::string& text) {
     if (kind != ExitKind::planned)
-      log().info("{}", text);
+      log().info("{}: {}", job_name, text);
     self->quit(make_exit(kind, text));
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/job/node_main.hpp"
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -19,11 +20,10 @@
 #include <caf/all.hpp>
 
 #include "actors/caf/actor_port.hpp"
-#include "actors/core/borrowed_thread.hpp"
 #include "actors/core/chaos.hpp"
 #include "actors/crash/crash_handler.hpp"
 #include "actors/job/anchor.hpp"
-#include "actors/job/node_actor.hpp"
+#include "actors/job/job_node.hpp"
 #include "actors/job/peer_links.hpp"
 #include "actors/job/process_exit.hpp"
 #include "actors/objects/this_job.hpp"
@@ -99,13 +99,11 @@ void install_exit_hook() {
   end_process(code, Children::end);
 }
 
-/// The handler of the link to the driver: ends the job when its driver is gone.
-class DriverLink final : public LinkToActor {
+/// Ends the job when its driver is gone.
+class DrivenNode final : public JobNode {
 public:
-  DriverLink(caf::actor_system& system, caf::actor node, std::shared_ptr<wire::Link> link,
-             std::shared_ptr<JobLog> log)
-    : LinkToActor(system, std::move(node)), link_(std::move(link)), log_(std::move(log)) {
-  }
+  DrivenNode(const NodeParts& parts, std::shared_ptr<JobLog> log)
+    : JobNode(parts), link_(parts.link), log_(std::move(log)) {}
 
   // The reader of stderr may be gone as well, and the children are still to be ended.
   void on_silence() override {
@@ -179,9 +177,9 @@ private:
   static inline std::terminate_handler usual = nullptr;
 };
 
-/// Makes the actor system on a thread on which nothing catches: if one of its threads
-/// can't be started, the process ends where that happens. If the exception left the
-/// constructor, CAF would destroy what the threads that it has started are using.
+/// On a thread on which nothing catches: if one of CAF's threads can't be started, the
+/// process ends where that happens. If the exception left the constructor, CAF would
+/// destroy what the threads that it has started are using.
 caf::actor_system& make_system() {
   caf::actor_system* system = nullptr;
   std::thread([&] {
@@ -190,6 +188,34 @@ caf::actor_system& make_system() {
     system = new caf::actor_system(config); // NOLINT(cppcoreguidelines-owning-memory)
   }).join();
   return *system;
+}
+
+/// Throws std::system_error if this process can't start so many threads now.
+void check_threads(int n) {
+  std::atomic<bool> over = false;
+  std::vector<std::jthread> threads;
+  std::exception_ptr problem;
+  try {
+    for (; n > 0; --n)
+      threads.emplace_back([&over] { over.wait(false); });
+  } catch (const std::system_error&) {
+    problem = std::current_exception();
+  }
+  over = true;
+  over.notify_all();
+  threads.clear();
+  if (problem)
+    std::rethrow_exception(problem);
+}
+
+/// Returns the system of the actors of the queues and locks that this job makes. Throws
+/// std::system_error to the task that makes the first one if there is no room for it.
+caf::actor_system& actor_system() {
+  static auto& made = [&]() -> caf::actor_system& {
+    check_threads(4); // CAF's three, and the one below that starts them.
+    return make_system();
+  }();
+  return made;
 }
 
 std::shared_ptr<wire::Link> open_link(wire::Reactor& reactor, backends::JobEntry& entry,
@@ -205,13 +231,12 @@ std::shared_ptr<wire::Link> open_link(wire::Reactor& reactor, backends::JobEntry
 }
 
 /// Returns the links to other jobs. A silent peer loses only its link; it is not lost.
-std::shared_ptr<PeerLinks> peer_links(wire::Reactor& reactor, caf::actor_system& system,
+std::shared_ptr<PeerLinks> peer_links(wire::Reactor& reactor,
                                       const std::shared_ptr<ObjectSpace>& objects,
                                       const std::shared_ptr<wire::Link>& driver,
                                       const std::optional<wire::Identity>& identity,
                                       const NodeBoot& boot) {
-  PeerLinks::Parts parts{
-    .reactor = &reactor, .system = &system, .objects = objects, .driver = driver};
+  PeerLinks::Parts parts{.reactor = &reactor, .objects = objects, .driver = driver};
   parts.link.heartbeat_interval = boot.heartbeat_interval;
   parts.link.silence_limit = 4 * boot.heartbeat_interval;
   if (identity) {
@@ -248,7 +273,7 @@ fault_injector(const NodeBoot& boot, const std::shared_ptr<wire::Link>& link) {
 }
 
 /// Runs the initializer, if there is one, and then the tasks of a slot.
-void run_slot(caf::actor_system& system, const caf::actor& node, SlotWorker& slot,
+void run_slot(JobNode& node, SlotWorker& slot,
               const std::shared_future<CallCode>& initializer) {
   CrashHandlerStack for_crashes;
   if (initializer.valid()) {
@@ -256,11 +281,11 @@ void run_slot(caf::actor_system& system, const caf::actor& node, SlotWorker& slo
       slot.initialize(initializer.get());
     } catch (...) {
       end_if_forked_child("an initializer");
-      send_on_this_thread(system, node, SlotFailed{capture_failure()}); // Ends the job.
+      node.slot_failed(capture_failure()); // Ends the job.
       slot.run();
     }
   }
-  send_on_this_thread(system, node, SlotReady{});
+  node.slot_ready();
   slot.run();
 }
 
@@ -269,7 +294,6 @@ struct NodeRun {
   const backends::JobEntry& entry;
   const NodeBoot& boot;
   wire::Reactor& reactor;
-  caf::actor_system& system;
   std::optional<wire::Identity> identity; ///< None: the link is inherited.
   std::shared_ptr<wire::Link> link;
   std::shared_ptr<ObjectSpace> objects;
@@ -280,12 +304,11 @@ struct NodeRun {
   std::shared_ptr<PeerLinks> peers = {};
 };
 
-std::shared_ptr<ObjectSpace> open_objects(caf::actor_system& system,
-                                          const backends::JobEntry& entry,
+std::shared_ptr<ObjectSpace> open_objects(const backends::JobEntry& entry,
                                           const NodeBoot& boot,
                                           const std::shared_ptr<wire::Link>& link) {
   auto objects =
-    std::make_shared<ObjectSpace>(system, boot.incarnation, [](std::uint64_t id) {
+    std::make_shared<ObjectSpace>(nullptr, boot.incarnation, [](std::uint64_t id) {
       return ShareCache::instance().hold(id);
     });
   objects->connect(0, link);
@@ -318,41 +341,42 @@ void make_slots(NodeRun& run) {
   }
 }
 
-/// Starts the node's actor and then the link that feeds it.
-caf::actor start_node(NodeRun& run, const std::shared_ptr<JobLog>& job_log) {
+/// Makes the node and starts the link that feeds it.
+std::shared_ptr<JobNode> start_node(NodeRun& run,
+                                    const std::shared_ptr<JobLog>& job_log) {
   auto abort = [link = run.link](int code) {
     link->flush(final_flush_limit);
     exit_job(code);
   };
   if (run.boot.initializer)
     run.initializer = run.arrived_initializer.get_future().share();
-  run.peers =
-    peer_links(run.reactor, run.system, run.objects, run.link, run.identity, run.boot);
+  run.peers = peer_links(run.reactor, run.objects, run.link, run.identity, run.boot);
   auto initialize = [&run](CallCode code) {
     run.arrived_initializer.set_value(std::move(code));
   };
-  auto node =
-    spawn_node(run.system, {run.boot.incarnation, run.link, run.slots, initialize, abort,
-                            run.boot.task_timeout, run.objects, run.peers});
+  auto after = [&reactor = run.reactor](auto delay, auto f) {
+    reactor.after(delay, std::move(f));
+  };
+  auto node = std::make_shared<DrivenNode>(
+    NodeParts{run.boot.incarnation, run.link, run.slots, initialize, abort, after,
+              run.boot.task_timeout, run.objects, run.peers},
+    job_log);
   run.peers->tell(node);
   auto summon = [&reactor = run.reactor] { reactor.leadership()->summon(); };
   run.objects->peers().before_waiting(summon);
   ShareCache::instance().connect(run.link, summon);
   if (run.boot.use == NodeUse::pool) // SIGTERM ends a process, unless it handles that.
-    run.reactor.on_signal(SIGTERM, [&system = run.system, node] {
-      send_on_this_thread(system, node, DrainNode{});
-    });
-  run.link->start(std::make_shared<DriverLink>(run.system, node, run.link, job_log));
+    run.reactor.on_signal(SIGTERM, [node] { node->drain(); });
+  run.link->start(node);
   return node;
 }
 
 /// Runs all slots, the first one on this thread, until they have finished.
-void run_slots(NodeRun& run, const caf::actor& node) {
+void run_slots(NodeRun& run, JobNode& node) {
   std::vector<std::thread> threads;
   for (std::uint32_t i = 1; i < run.boot.slots; ++i)
-    threads.emplace_back(
-      [&, i] { run_slot(run.system, node, *run.slots[i], run.initializer); });
-  run_slot(run.system, node, *run.slots[0], run.initializer);
+    threads.emplace_back([&, i] { run_slot(node, *run.slots[i], run.initializer); });
+  run_slot(node, *run.slots[0], run.initializer);
   for (auto& thread : threads)
     thread.join();
 }
@@ -396,22 +420,21 @@ void run_node(backends::JobEntry entry, const std::function<void()>& at_end) {
     std::optional<Start> start(std::in_place);
     // Never destroyed, since the process ends while they are in use.
     auto& reactor = *new wire::Reactor; // NOLINT(cppcoreguidelines-owning-memory)
-    auto& system = make_system();
     std::optional<wire::Identity> identity;
     if (!boot.host.empty())
       identity = wire::Identity::unpack(std::move(entry.keys));
     auto link = open_link(reactor, entry, boot, identity);
-    auto objects = open_objects(system, entry, boot, link);
+    auto objects = open_objects(entry, boot, link);
     ThisJob::set(
-      {&system, objects, reactor.leadership(), boot.session_tag, boot.host, address,
+      {actor_system, objects, reactor.leadership(), boot.session_tag, boot.host, address,
        ActorPort::open(objects, boot.session_tag, std::make_shared<ProgramActors>())});
     job_log = std::make_shared<JobLog>(link, log_sinks());
     redirect_log(job_log);
-    NodeRun run{entry, boot, reactor, system, identity, link, objects};
+    NodeRun run{entry, boot, reactor, identity, link, objects};
     make_slots(run);
     auto node = start_node(run, job_log);
     start.reset();
-    run_slots(run, node);
+    run_slots(run, *node);
     at_end();
     objects->peers().settle(final_flush_limit); // Links to peers may hold unsent bytes.
     link->flush(final_flush_limit);

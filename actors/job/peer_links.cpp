@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "actors/core/borrowed_thread.hpp"
+#include "actors/job/job_node.hpp"
 #include "actors/protocol/node_protocol.hpp"
 #include "actors/share/share_cache.hpp"
 #include "base/log.hpp"
@@ -57,8 +57,7 @@ public:
     if (process_ != 0 && share_ != 0)
       take_share(Payload(std::move(message)));
     else if (process_ != 0)
-      send_on_this_thread(*of_->parts_.system, of_->node_,
-                          FromPeer{process_, number_, Payload(std::move(message))});
+      pass_on(Payload(std::move(message)));
     else if (refused_)
       return;
     else if (!greet(message))
@@ -78,8 +77,8 @@ public:
         end.broken_protocol) // A peer that only leaves may be a job that ends.
       return refuse(end.reason);
     log().debug("the link to {} is closed: {}", who_, end.reason);
-    if (process_ != 0 && share_ == 0)
-      send_on_this_thread(*of_->parts_.system, of_->node_, PeerClosed{process_, number_});
+    if (auto node = of_->node_.lock(); node && process_ != 0 && share_ == 0)
+      node->from_closed_peer(process_, number_);
     refused_ = true;
   }
   void end_of_patience() {
@@ -125,6 +124,11 @@ private:
       return false;
     of_->expected_.erase(known); // A secret is good for one link.
     return true;
+  }
+
+  void pass_on(const Payload& message) {
+    if (auto node = of_->node_.lock())
+      node->from_peer(process_, number_, message);
   }
 
   /// Takes the value that the peer passes on. The link is of no use then, nor is it if

@@ -12,29 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include <caf/actor.hpp>
-#include <caf/fwd.hpp>
-
 #include "actors/objects/object_space.hpp"
 #include "actors/objects/peer_introductions.hpp"
-#include "fiber/detail/caf/message_type.hpp"
 #include "wire/listener.hpp"
 #include "wire/local_listener.hpp"
 #include "wire/refusal_log.hpp"
 
 namespace fiber::actors {
 
-// -- to a node --
-
-/// A message came over the direct link with that number.
-struct FromPeer {
-  std::uint64_t process = 0, link = 0;
-  Payload message;
-};
-/// The direct link with that number has ended.
-struct PeerClosed {
-  std::uint64_t process = 0, link = 0;
-};
+class JobNode;
 
 /// Makes the direct links of a job to other jobs when the driver asks for them: over
 /// mutual TLS with the job's certificate if the job has reached its driver so, otherwise
@@ -47,7 +33,6 @@ class PeerLinks : public std::enable_shared_from_this<PeerLinks> {
 public:
   struct Parts {
     wire::Reactor* reactor = nullptr; ///< Outlives this.
-    caf::actor_system* system = nullptr;
     std::shared_ptr<ObjectSpace> objects;
     std::shared_ptr<wire::Link> driver;
     wire::LinkOptions link = {};
@@ -58,8 +43,8 @@ public:
   };
 
   explicit PeerLinks(Parts parts) : parts_(std::move(parts)) {}
-  /// Sets the actor that gets FromPeer and PeerClosed. Call it before all others.
-  void tell(caf::actor node) { node_ = std::move(node); }
+  /// Sets the node that gets what direct links bring. Call it before all others.
+  void tell(const std::shared_ptr<JobNode>& node) { node_ = node; }
 
   // None of these blocks.
 
@@ -84,7 +69,7 @@ private:
   void start(const std::shared_ptr<wire::Link>& link, std::shared_ptr<Handler> handler);
 
   const Parts parts_;
-  caf::actor node_;
+  std::weak_ptr<JobNode> node_;
   std::atomic<std::uint64_t> links_ = 0;
   std::mutex mutex_;
   using Expected = std::pair<std::uint64_t, std::uint64_t>; ///< A job and a shared value.
@@ -97,6 +82,3 @@ private:
 };
 
 } // namespace fiber::actors
-
-FIBER_ACTOR_MESSAGE(fiber::actors::FromPeer)
-FIBER_ACTOR_MESSAGE(fiber::actors::PeerClosed)

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <iterator>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "actors/crash/crash_handler.hpp"
@@ -299,6 +301,27 @@ HandedBack SlotWorker::recall(std::size_t most) {
   return back;
 }
 
+namespace {
+
+/// Requests a stop on a thread of its own: a callback may want a lock that another thread
+/// holds while it waits for messages, which the calling thread reads.
+void call_stop_callbacks(std::stop_source stop,
+                         const std::shared_ptr<ObjectSpace>& objects) {
+  if (!stop.stop_possible())
+    return; // The task has not asked for its token.
+  auto request = [stop = std::move(stop), objects]() mutable {
+    const ObjectSpace::BorrowedThreadScope scope(objects.get());
+    stop.request_stop();
+  };
+  try {
+    std::thread(request).detach();
+  } catch (const std::system_error&) { // There is no room for one more thread.
+    request();
+  }
+}
+
+} // namespace
+
 void SlotWorker::stop(std::uint64_t call) {
   stop_if([&](const Running& running) { return running.call == call; });
 }
@@ -325,7 +348,7 @@ void SlotWorker::stop_if(Which is_meant) {
     running_->stopped = true;
     stop = stop_;
   }
-  stop.request_stop(); // Outside the lock, as it calls the task's callbacks.
+  call_stop_callbacks(std::move(stop), settings_.objects);
 }
 
 SlotWorker::DeadlineCheck SlotWorker::check_deadline(Clock::time_point now) {
@@ -346,16 +369,17 @@ SlotWorker::DeadlineCheck SlotWorker::check_deadline(Clock::time_point now) {
     check.overdue = running_->seq;
     stop = stop_;
   }
-  stop.request_stop();
+  call_stop_callbacks(std::move(stop), settings_.objects);
   return check;
 }
 
 std::stop_token SlotWorker::stop_token() {
   std::lock_guard lock(mutex_);
-  if (!stop_.stop_possible())
+  if (!stop_.stop_possible()) {
     stop_ = std::stop_source();
-  if (running_ && running_->stopped)
-    stop_.request_stop(); // Under the lock, as no callback is registered yet.
+    if (running_ && running_->stopped)
+      stop_.request_stop(); // Under the lock, as no callback is registered yet.
+  }
   return stop_.get_token();
 }
 

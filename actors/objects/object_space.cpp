@@ -54,7 +54,7 @@ public:
     if (space_.closed_)
       space_.answer(ask.who, {});
     else
-      send_on_this_thread(space_.system_, actor_, std::move(ask));
+      send_on_this_thread(actor_.home_system(), actor_, std::move(ask));
   }
   void freed(std::uint64_t number) override {
     auto gate = enter();
@@ -65,7 +65,7 @@ public:
     auto gate = enter();
     if (!space_.closed_)
       send_on_this_thread(
-        space_.system_, actor_,
+        actor_.home_system(), actor_,
         ProcessGone{process, space_.ledger(process), space_.gone_job(process)});
   }
   void close() override { caf::anon_send_exit(actor_, caf::exit_reason::user_shutdown); }
@@ -74,7 +74,7 @@ private:
   std::shared_lock<std::shared_mutex> enter() {
     // A thread that already runs actors belongs to a caller that outlives the system.
     std::shared_lock gate(space_.gate_, std::defer_lock);
-    if (!space_.on_borrowed_thread())
+    if (BorrowedThread::current(actor_.home_system()) == nullptr)
       gate.lock();
     return gate;
   }
@@ -86,6 +86,7 @@ private:
 // -- handles and holders --
 
 std::shared_ptr<ObjectHandle> ObjectSpace::add(const caf::actor& actor) {
+  system_ = &actor.home_system(); // Always the same.
   return add(std::make_shared<ActorHome>(*this, actor));
 }
 
@@ -211,7 +212,9 @@ void ObjectSpace::received(std::uint64_t from, std::uint64_t parcel) {
 thread_local const ObjectSpace* ObjectSpace::borrowing_ = nullptr;
 
 bool ObjectSpace::on_borrowed_thread() const {
-  return borrowing_ == this || BorrowedThread::current(system_) != nullptr;
+  auto* system = system_.load();
+  return borrowing_ == this ||
+         (system != nullptr && BorrowedThread::current(*system) != nullptr);
 }
 
 // -- neighbours --

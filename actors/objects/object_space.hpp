@@ -122,10 +122,11 @@ class ObjectSpace : public std::enable_shared_from_this<ObjectSpace> {
 public:
   using Done = std::function<void(std::uint64_t request, ObjectAnswer)>;
 
-  /// `self` is this process's incarnation, `shared` looks a shared value up. `number`
-  /// numbers the objects of this process. Whoever knows an object's number may send
-  /// requests to it, so a number must be hard to guess.
-  ObjectSpace(caf::actor_system& system, std::uint64_t self,
+  /// `system` has the actors that answer requests; if it is null, the first add() of an
+  /// actor sets it. `self` is this process's incarnation, `shared` looks a shared value
+  /// up. `number` numbers the objects of this process. Whoever knows an object's number
+  /// may send requests to it, so a number must be hard to guess.
+  ObjectSpace(caf::actor_system* system, std::uint64_t self,
               std::function<std::shared_ptr<const detail::Held>(std::uint64_t)> shared,
               std::function<std::uint64_t()> number = secret_number)
     : system_(system), self_(self), shared_(std::move(shared)),
@@ -186,11 +187,11 @@ public:
   /// Returns, without waiting, whether everything sent to the driver has left this
   /// machine. False in the driver.
   bool flush_now();
-  /// Whether this thread runs actors or handles messages of links; it must not wait for
-  /// either.
+  /// Whether this thread runs actors, handles messages of links or calls stop callbacks;
+  /// it must not wait for either of the first two.
   bool on_borrowed_thread() const;
-  /// Makes on_borrowed_thread() true while it lives, for an actor that handles messages
-  /// of a link on a thread of CAF.
+  /// Makes on_borrowed_thread() true while it lives: for a thread that handles messages
+  /// of a link, or calls stop callbacks.
   class BorrowedThreadScope {
   public:
     explicit BorrowedThreadScope(const ObjectSpace* space)
@@ -295,7 +296,7 @@ private:
   void released(std::uint64_t from, const detail::HeldId& id);
   void introduce_locked(Op op, const std::optional<PeerCall>& call);
 
-  caf::actor_system& system_;
+  std::atomic<caf::actor_system*> system_; ///< Null: no actor lives here yet.
   const std::uint64_t self_;
   const std::function<std::shared_ptr<const detail::Held>(std::uint64_t)> shared_;
   const std::function<std::uint64_t()> number_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,7 +18,10 @@ class ActorPort;
 /// The parts of its node that the tasks of a job use. Set once, before the first task
 /// runs; they live as long as the process.
 struct ThisJob {
-  caf::actor_system* system = nullptr;
+  /// Returns the system of the actors that live in this job. The first call makes it:
+  /// most jobs have no actors, and its threads would cost more than the rest of such a
+  /// job.
+  std::function<caf::actor_system&()> system;
   std::shared_ptr<ObjectSpace> objects;
   std::shared_ptr<wire::Leadership> leadership;
   std::uint64_t session = 0;    ///< NodeBoot::session_tag.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <caf/all.hpp>
+#include <fmt/ranges.h>
 
 #include "actors/core/exit.hpp"
 #include "actors/supervision/restart_policy.hpp"
@@ -45,6 +46,13 @@ struct Child {
   FailureStreak streak;
   int starts = 0;
   std::string last_error;
+};
+
+/// Why children failed, and which.
+struct Cause {
+  std::string why;
+  std::vector<std::string> children;
+  bool others = false; ///< More children than are named.
 };
 
 struct SupervisorState {
@@ -127,7 +135,7 @@ struct SupervisorState {
 
   void forgive_all() {
     window->forgive();
-    recent_exits.clear();
+    recent_causes.clear();
     for (auto& child : table)
       child->streak.forgive();
   }
@@ -232,19 +240,32 @@ struct SupervisorState {
     if (config.period)
       text += " within " + std::to_string(config.period->count()) + " ms";
     text += ", last:";
-    for (const auto& exit : recent_exits)
-      text += " [" + exit + "]";
+    for (const auto& cause : recent_causes)
+      text += fmt::format(" [{}{}: {}]", fmt::join(cause.children, ", "),
+                          cause.others ? " and others" : "", cause.why);
     log().error("{}: gives up: {}", config.name, text);
     end(make_exit(ExitKind::escalated, std::move(text)));
   }
 
-  /// Keeps the last five distinct exits, the latest last.
+  /// Keeps the last five distinct causes, the latest last, each with the last five
+  /// children that failed so.
   void note_exit(const std::string& child_name, const std::string& why) {
-    auto exit = child_name + ": " + why;
-    std::erase(recent_exits, exit);
-    recent_exits.push_back(std::move(exit));
-    if (recent_exits.size() > 5)
-      recent_exits.erase(recent_exits.begin());
+    constexpr std::size_t limit = 5;
+    Cause cause{.why = why, .children = {}};
+    auto known = std::ranges::find(recent_causes, why, &Cause::why);
+    if (known != recent_causes.end()) {
+      cause = std::move(*known);
+      recent_causes.erase(known);
+    } else if (recent_causes.size() == limit) {
+      recent_causes.erase(recent_causes.begin());
+    }
+    std::erase(cause.children, child_name);
+    if (cause.children.size() == limit) {
+      cause.children.erase(cause.children.begin());
+      cause.others = true;
+    }
+    cause.children.push_back(child_name);
+    recent_causes.push_back(std::move(cause));
   }
 
   void end(caf::error why) {
@@ -406,7 +427,7 @@ struct SupervisorState {
   std::optional<RestartWindow> window;
   std::optional<BackoffDice> dice;
   std::vector<std::shared_ptr<Child>> table; // In the order of their start.
-  std::vector<std::string> recent_exits;
+  std::vector<Cause> recent_causes;
   std::vector<caf::response_promise> stoppers;
   std::uint64_t alarms = 0;
   bool ending = false; // No child starts any more; `reason` says why.

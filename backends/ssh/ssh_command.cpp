@@ -44,6 +44,10 @@ struct Remedy {
   std::string_view sign, words;
 };
 
+constexpr auto closed_remedy =
+  "its sshd closed the connection; some servers refuse an address for a while after "
+  "failed logins: wait a minute, and try ssh HOST";
+
 // What ssh says, and what to do about it. "HOST" stands for the host.
 constexpr Remedy remedies[] = {
   {"IDENTIFICATION HAS CHANGED",
@@ -62,6 +66,8 @@ constexpr Remedy remedies[] = {
   {"No route to host", "it can't be reached from here: is it up?"},
   {"Network is unreachable", "it can't be reached from here: is it up?"},
   {"No space left on device", "the host's disk is full: make room, or set ssh_directory"},
+  {"Connection reset by peer", closed_remedy},
+  {"Connection closed by", closed_remedy},
   {"Disk quota exceeded", "your quota there is used up: make room, or set ssh_directory"},
   {"Read-only file system", "set ssh_directory to a folder that you can write there"},
 };
@@ -114,10 +120,13 @@ std::vector<std::string> SshCommand::forward(const std::string& host,
 std::string SshCommand::problem(const std::string& host, const std::string& errors,
                                 std::optional<int> exit_code) const {
   auto said = last_line(errors);
-  if (said.empty())
+  if (said.empty()) {
     said =
       words.front() + ": " +
       (exit_code ? Exit::known(*exit_code) : Exit::unknown("reaped elsewhere")).detail;
+    if (exit_code == 255) // LogLevel=ERROR hides that the server has closed it.
+      said += replaced(" (" + std::string(closed_remedy) + ")", host);
+  }
   for (auto& remedy : remedies)
     if (errors.find(remedy.sign) != errors.npos)
       return said + " (" + replaced(std::string(remedy.words), host) + ")";

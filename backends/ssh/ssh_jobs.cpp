@@ -207,7 +207,12 @@ void SshJobs::close() {
 
 void SshJobs::on_event(const JobEvent& event) {
   if (event.is_last()) {
-    close(event.job, event);
+    auto last = event;
+    if (auto job = jobs_.find(event.job); // "killed by SIGKILL on a"
+        job != jobs_.end() && job->second.at && event.kind == JobEvent::Kind::ended &&
+        !event.detail.empty())
+      last.detail += " on " + job->second.at->host->name();
+    close(event.job, last);
     return pump();
   }
   ran_jobs_ = ran_jobs_ || event.kind == JobEvent::Kind::started;

@@ -17,6 +17,7 @@ from pathlib import Path
 FRAMEWORKS = {
     "Ray": [["ray==2.60.0", "numpy==2.4.6"]],
     "Dask": [["distributed==2026.8.0", "asyncssh==2.24.1"]],
+    "joblib": [["joblib==1.6.0"]],
     "Spark": [["pyspark==4.3.0"]],
     # It asks for nnpy-bundle, which has wheels up to Python 3.8 only and builds itself from a
     # clone of nanomsg. nnpy is the same module, for the nanomsg of the system.

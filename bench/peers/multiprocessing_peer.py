@@ -21,7 +21,7 @@ PROCESSES = 256
 
 @contextlib.contextmanager
 def start(workers):
-    """The Framework, for es_peer.py."""
+    """The Framework, for es_peer.py and openmp_8."""
     with multiprocessing.Pool(workers) as pool:
         yield sleep_rows.of_pool(f"multiprocessing of Python {platform.python_version()}", pool)
 
@@ -106,6 +106,11 @@ def start_256(row):
         report(row + "_memory", sum(map(unshared, children)) / len(children) / 1e6, "MB")
 
 
+def openmp_8(row):
+    with start(8) as framework:
+        report(row, *sleep_rows.openmp(framework, 8))
+
+
 ROWS = {
     "overhead_batch_": overhead_batch,
     "overhead_lockstep_": overhead_lockstep,
@@ -113,6 +118,7 @@ ROWS = {
     "apply_local": apply,
     "megabyte_local": megabyte,
     "start_256": start_256,
+    "openmp_8": openmp_8,
 }
 
 

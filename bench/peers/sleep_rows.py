@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The overhead rows of rows.py for a framework in Python: warming up, the clock, the JSON lines."""
+"""The overhead rows of rows.py, and openmp_8, for a framework in Python: warming up, the clock, the JSON lines."""
 
+import ctypes
 import functools
 import json
 import os
@@ -89,6 +90,24 @@ def wait_for_workers(workers, pids_of_round):
         length += 0.05
 
 
+@functools.cache
+def openmp_library():
+    library = ctypes.CDLL(os.path.join(os.path.dirname(os.path.abspath(__file__)), "libopenmp_work.so"))
+    library.openmp_work.restype = ctypes.c_double
+    return library
+
+
+def openmp_work(task):
+    return openmp_library().openmp_work(task)
+
+
+def openmp(framework, workers):
+    """160 tasks that use OpenMP, once all workers were seen, and once more."""
+    wait_for_workers(workers, lambda length: framework.round(nap, [length] * workers))
+    framework.map(openmp_work, range(160))
+    return seconds(lambda: framework.map(openmp_work, range(160))), "s"
+
+
 def warm_up(framework):
     """Until all workers were seen in one round, and then some: the JVM compiles what is hot."""
     wait_for_workers(WORKERS, lambda length: framework.round(nap, [length] * WORKERS))
@@ -120,13 +139,14 @@ def let_workers_import():
 def main(start):
     """start(workers) is a context manager that gives the Framework."""
     row = sys.argv[1] if len(sys.argv) == 2 else ""
-    if not row.startswith(("overhead_batch_", "overhead_lockstep_")):
+    if not row.startswith(("overhead_batch_", "overhead_lockstep_", "openmp_")):
         print(f"usage: {os.path.basename(sys.argv[0])} "
-              "overhead_{batch,lockstep}_{1s,100ms,10ms,1ms,100us}", file=sys.stderr)
+              "overhead_{batch,lockstep}_{1s,100ms,10ms,1ms,100us}|openmp_8", file=sys.stderr)
         return 2
     let_workers_import()
-    with start(WORKERS) as framework:
-        value, unit = measure(row, framework)
+    workers = int(row.split("_")[1]) if row.startswith("openmp_") else WORKERS
+    with start(workers) as framework:
+        value, unit = openmp(framework, workers) if row.startswith("openmp_") else measure(row, framework)
         print(json.dumps({"version": framework.version}))
         report(row, value, unit)
     return 0

@@ -82,7 +82,7 @@ ChannelCore::open(actors::Channel::Limits limits, actors::ChannelEnds ends) {
     return actors::open_channel(system, place.objects, limits, ends);
   };
   auto handles = place.runtime ? place.runtime->with_system(open)
-                               : open(*actors::ThisJob::get()->system);
+                               : open(actors::ThisJob::get()->system());
   std::vector<std::shared_ptr<ChannelCore>> cores;
   auto one_way = ends == actors::ChannelEnds::one_way;
   for (auto& handle : handles) {

@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "actors/core/borrowed_thread.hpp"
-#include "actors/job/node_actor.hpp"
+#include "actors/job/job_node.hpp"
 #include "actors/job/process_exit.hpp"
 #include "actors/protocol/node_boot.hpp"
 #include "base/failure.hpp"
+#include "wire/reactor.hpp"
 #include "wire/stream_link.hpp"
 
 namespace fiber::detail {
@@ -19,17 +19,19 @@ struct InlineHost::Node {
   actors::NodeBoot boot;
   std::shared_ptr<wire::Link> link;
   std::vector<std::shared_ptr<actors::SlotWorker>> slots;
-  caf::actor actor; ///< Null after the node ended. Guarded by mutex_.
+  std::shared_ptr<actors::JobNode> node;
+  bool over = false;                           ///< Guarded by mutex_.
   std::optional<actors::CallCode> initializer; ///< Once received. Guarded by mutex_.
   std::size_t initialized = 0;                 ///< Slots whose initializer has begun.
   int exit_code = 0;
   std::function<void(int, std::string)> ended;
 };
 
-InlineHost::InlineHost(caf::actor_system& system,
+InlineHost::InlineHost(caf::actor_system& system, wire::Reactor& reactor,
                        std::shared_ptr<actors::Arrivals> arrivals,
                        std::shared_ptr<actors::ObjectSpace> objects)
-  : system_(system), arrivals_(std::move(arrivals)), objects_(std::move(objects)) {}
+  : system_(system), reactor_(reactor), arrivals_(std::move(arrivals)),
+    objects_(std::move(objects)) {}
 
 InlineHost::~InlineHost() = default;
 
@@ -59,16 +61,17 @@ std::function<void()> InlineHost::start(const backends::JobSpec& spec,
     if (auto known = weak.lock())
       end(known, code, why);
   };
-  node->actor =
-    actors::spawn_node(system_, {node->boot.incarnation, node->link, node->slots,
-                                 [this, weak](actors::CallCode code) {
-                                   std::lock_guard lock(mutex_);
-                                   if (auto known = weak.lock())
-                                     known->initializer = std::move(code);
-                                 },
-                                 [stop](int code) { stop(code, "ended itself"); },
-                                 node->boot.task_timeout, objects_});
-  node->link->start(std::make_shared<actors::LinkToActor>(system_, node->actor));
+  node->node = std::make_shared<actors::JobNode>(
+    actors::NodeParts{node->boot.incarnation, node->link, node->slots,
+                      [this, weak](actors::CallCode code) {
+                        std::lock_guard lock(mutex_);
+                        if (auto known = weak.lock())
+                          known->initializer = std::move(code);
+                      },
+                      [stop](int code) { stop(code, "ended itself"); },
+                      [this](auto delay, auto f) { reactor_.after(delay, std::move(f)); },
+                      node->boot.task_timeout, objects_});
+  node->link->start(node->node);
   {
     std::lock_guard lock(mutex_);
     nodes_.push_back(node);
@@ -79,30 +82,26 @@ std::function<void()> InlineHost::start(const backends::JobSpec& spec,
 
 void InlineHost::end(const std::shared_ptr<Node>& node, int code,
                      const std::string& why) {
-  caf::actor actor;
   {
     std::lock_guard lock(mutex_);
-    actor = std::exchange(node->actor, nullptr);
-    if (!actor)
+    if (std::exchange(node->over, true))
       return;
     nodes_.remove(node);
   }
   node->link->close();
-  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
   node->ended(code, why);
 }
 
-caf::actor InlineHost::actor_of(const Node& node) {
+bool InlineHost::has_ended(const Node& node) {
   std::lock_guard lock(mutex_);
-  return node.actor;
+  return node.over;
 }
 
 /// Runs the initializer in each slot. The initializer, or the messages that it causes,
 /// may end the node.
 void InlineHost::initialize(Node& node) {
   while (node.initialized < node.slots.size()) {
-    auto actor = actor_of(node);
-    if (!actor)
+    if (has_ended(node))
       return;
     std::optional<actors::CallCode> initializer;
     if (node.boot.initializer) {
@@ -115,9 +114,9 @@ void InlineHost::initialize(Node& node) {
     try {
       if (initializer)
         slot.initialize(*initializer);
-      actors::send_on_this_thread(system_, actor, actors::SlotReady{});
+      node.node->slot_ready();
     } catch (...) {
-      actors::send_on_this_thread(system_, actor, actors::SlotFailed{capture_failure()});
+      node.node->slot_failed(capture_failure());
     }
   }
 }
@@ -155,7 +154,7 @@ bool InlineHost::run_one() {
   }
   for (auto& node : nodes) {
     initialize(*node);
-    if (!actor_of(*node))
+    if (has_ended(*node))
       continue;
     auto stepped =
       std::ranges::any_of(node->slots, [](auto& slot) { return slot->step(); });

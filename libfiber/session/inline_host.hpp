@@ -20,7 +20,9 @@ namespace fiber::detail {
 /// own: a thread that waits for a result runs their tasks, one at a time.
 class InlineHost {
 public:
-  InlineHost(caf::actor_system& system, std::shared_ptr<actors::Arrivals> arrivals,
+  /// `reactor` outlives the nodes' timers.
+  InlineHost(caf::actor_system& system, wire::Reactor& reactor,
+             std::shared_ptr<actors::Arrivals> arrivals,
              std::shared_ptr<actors::ObjectSpace> objects);
   ~InlineHost();
 
@@ -40,11 +42,11 @@ private:
   struct Node;
 
   void end(const std::shared_ptr<Node>& node, int code, const std::string& why);
-  /// Returns null if the node has ended.
-  caf::actor actor_of(const Node& node);
+  bool has_ended(const Node& node);
   void initialize(Node& node);
 
   caf::actor_system& system_;
+  wire::Reactor& reactor_;
   std::shared_ptr<actors::Arrivals> arrivals_;
   std::shared_ptr<actors::ObjectSpace> objects_;
   std::recursive_mutex turn_; ///< Held while a task runs; a task that waits runs others.

@@ -180,7 +180,7 @@ Runtime::Runtime(Settings settings)
     reactor_(std::make_unique<wire::Reactor>()), leadership_(reactor_->leadership()),
     system_(std::make_unique<caf::actor_system>(*config_)),
     objects_(std::make_shared<actors::ObjectSpace>(
-      *system_, 0, [shares = shares_](std::uint64_t id) { return shares->find(id); },
+      system_.get(), 0, [shares = shares_](std::uint64_t id) { return shares->find(id); },
       // Every job may reach the first object, the table of names.
       [first = true]() mutable {
         return std::exchange(first, false) ? NameTable::id.number : secret_number();
@@ -247,7 +247,8 @@ Runtime::~Runtime() {
 MadeBackend Runtime::make_session_backend() {
   if (settings_.backend != "inline")
     return make_backend(settings_, terminal_);
-  inline_host_ = std::make_shared<InlineHost>(*system_, services_->arrivals, objects_);
+  inline_host_ =
+    std::make_shared<InlineHost>(*system_, *reactor_, services_->arrivals, objects_);
   return {.backend = std::make_shared<backends::InlineBackend>(
             [host = inline_host_](const backends::JobSpec& spec,
                                   std::function<void(int, std::string)> ended) {

@@ -43,7 +43,7 @@ std::shared_ptr<SyncCore> SyncCore::open(SyncKind kind, std::uint64_t n,
     return actors::open_sync(system, place.objects, kind, n);
   };
   auto held = place.runtime ? place.runtime->with_system(open)
-                            : open(*actors::ThisJob::get()->system);
+                            : open(actors::ThisJob::get()->system());
   return of(place, held, kind, n);
 }
 

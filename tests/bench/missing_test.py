@@ -22,7 +22,7 @@ print(json.dumps({"name": sys.argv[-1], "value": 1.0, "unit": "s"}))
 """
 PROGRAMS = ("fiber_bench", "peers/threads", "peers/multiprocessing_peer.py", "peers/openmpi_farm",
             "peers/ipyparallel_peer.py", "peers/python_fiber_peer.py", "peers/ray_peer.py",
-            "peers/dask_peer.py", "peers/spark_peer.py")
+            "peers/dask_peer.py", "peers/joblib_peer.py", "peers/spark_peer.py")
 
 
 class Missing(unittest.TestCase):
@@ -70,7 +70,7 @@ class Missing(unittest.TestCase):
     def test_all_are_named_if_none_was_installed(self):
         (self.root / "frameworks/missing.json").unlink()
         self.run_all("--peers=all")
-        self.assertEqual(set(self.missing), {"Fiber for Python", "Ray", "Dask", "Spark"})
+        self.assertEqual(set(self.missing), {"Fiber for Python", "Ray", "Dask", "joblib", "Spark"})
 
     def test_by_default_they_are_not_asked_for(self):
         done = self.run_all()

@@ -81,6 +81,8 @@ TEST_F(SshCommand, refuses_hosts_that_do_not_fit) {
   EXPECT_NE(error.find("--hosts is for the backend ssh"), error.npos) << error;
   error = run({"--backend", "ssh", "--hosts", "none/hosts"}, {}).err;
   EXPECT_NE(error.find("none/hosts: there is no such file"), error.npos) << error;
+  error = run({"--backend", "ssh", "--hosts", "no-hosts.txt"}, {}).err;
+  EXPECT_NE(error.find("no-hosts.txt: there is no such file"), error.npos) << error;
   folder_.write("hosts", "fiber-a\nfiber-b slots=0\n");
   error = run({"--backend", "ssh", "--hosts", folder_.path("hosts")}, {"sum", "4"}).err;
   EXPECT_NE(error.find("hosts:2"), error.npos) << error;

@@ -43,7 +43,7 @@ protected:
     system_ = std::make_unique<caf::actor_system>(config_);
     services->build = "build";
     services->next_incarnation = [] { return 1; };
-    services->objects = std::make_shared<ObjectSpace>(*system_, 0, nullptr);
+    services->objects = std::make_shared<ObjectSpace>(system_.get(), 0, nullptr);
     services->backend = backend_ = system_->spawn(engine, heard);
     pool_ = system_->spawn(pool, heard);
   }

@@ -79,8 +79,8 @@ protected:
     log().set_level(spdlog::level::off);
     detail::set_scheduler(config_, "testing");
     system_ = std::make_unique<caf::actor_system>(config_);
-    space_ =
-      std::make_shared<ObjectSpace>(*system_, 0, [](std::uint64_t) { return nullptr; });
+    space_ = std::make_shared<ObjectSpace>(system_.get(), 0,
+                                           [](std::uint64_t) { return nullptr; });
   }
   ~ManagerTest() override {
     caf::anon_send_exit(manager_, caf::exit_reason::kill);

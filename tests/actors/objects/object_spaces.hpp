@@ -52,7 +52,7 @@ protected:
     for (std::uint64_t process = 0; process < 4; ++process) {
       // Numbers that tests can name.
       spaces_.push_back(std::make_shared<ObjectSpace>(
-        *system_, process, [](std::uint64_t) { return nullptr; },
+        system_.get(), process, [](std::uint64_t) { return nullptr; },
         [number = std::uint64_t{0}]() mutable { return ++number; }));
       up_.push_back(std::make_shared<Wire>());
       down_.push_back(std::make_shared<Wire>());
@@ -140,7 +140,7 @@ protected:
   void reconnect(std::uint64_t process) {
     spaces_[process]->close();
     spaces_[process] = std::make_shared<ObjectSpace>(
-      *system_, process, [](std::uint64_t) { return nullptr; });
+      system_.get(), process, [](std::uint64_t) { return nullptr; });
     spaces_[process]->connect(0, up_[process]);
     spaces_[0]->connect(process, down_[process]);
     run();

@@ -54,8 +54,8 @@ protected:
     system_ = std::make_unique<caf::actor_system>(config_);
     settings.name = "Ring-1";
     settings.size = 3;
-    settings.objects =
-      std::make_shared<ObjectSpace>(*system_, 0, [](std::uint64_t) { return nullptr; });
+    settings.objects = std::make_shared<ObjectSpace>(
+      system_.get(), 0, [](std::uint64_t) { return nullptr; });
     settings.make_task = [](const RingPlace&, std::shared_ptr<ResultSink> sink) {
       auto call = std::make_shared<Call>();
       call->sink = std::move(sink);

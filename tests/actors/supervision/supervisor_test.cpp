@@ -181,6 +181,31 @@ TEST_F(Supervisor, the_last_five_distinct_causes_are_told) {
     "child \"a\" of crew failed; 8 failures, last: [a: 2] [a: 3] [a: 5] [a: 4] [a: 6]");
 }
 
+TEST_F(Supervisor, children_that_failed_alike_are_told_together) {
+  auto supervisor = world.supervisor_of_three({.name = "crew", .intensity = 3});
+  world.end("a", ExitKind::lost, "no host");
+  world.end("b", ExitKind::lost, "another");
+  world.end("c", ExitKind::lost, "no host");
+  world.end("a", ExitKind::lost, "no host");
+  EXPECT_EQ(exit_text(world.end_of(supervisor).value()),
+            "child \"a\" of crew failed; 4 failures within 10000 ms, last: [b: another] "
+            "[c, a: no host]");
+}
+
+TEST_F(Supervisor, of_many_children_that_failed_alike_the_last_five_are_named) {
+  std::vector<ChildSpec> children;
+  for (auto name : {"a", "b", "c", "d", "e", "f"})
+    children.push_back(world.child(name));
+  auto supervisor =
+    world.supervisor({.name = "crew", .intensity = 5, .children = std::move(children)});
+  for (auto name : {"a", "b", "c", "d", "e", "f"})
+    world.end(name, ExitKind::lost, "no host");
+  EXPECT_EQ(
+    exit_text(world.end_of(supervisor).value()),
+    "child \"f\" of crew failed; 6 failures within 10000 ms, last: [b, c, d, e, f "
+    "and others: no host]");
+}
+
 TEST_F(Supervisor, failures_older_than_the_period_do_not_count) {
   auto supervisor = world.supervisor_of_three({.intensity = 1, .period = 5000ms});
   for (int i = 0; i < 5; ++i) {
@@ -205,7 +230,7 @@ TEST_F(Supervisor, without_a_period_restarts_count_until_forgiven) {
   world.end("c");
   EXPECT_EQ(
     exit_text(world.end_of(supervisor).value()), // Forgiven failures are not told.
-    "child \"c\" of supervisor failed; 2 failures, last: [b: broken] [c: broken]");
+    "child \"c\" of supervisor failed; 2 failures, last: [b, c: broken]");
   EXPECT_EQ(world.living(), "");
 }
 

@@ -17,8 +17,8 @@ protected:
   SyncActor() {
     detail::set_scheduler(config_, "testing");
     system_ = std::make_unique<caf::actor_system>(config_);
-    space_ =
-      std::make_shared<ObjectSpace>(*system_, 0, [](std::uint64_t) { return nullptr; });
+    space_ = std::make_shared<ObjectSpace>(system_.get(), 0,
+                                           [](std::uint64_t) { return nullptr; });
   }
   ~SyncActor() override {
     space_->close();

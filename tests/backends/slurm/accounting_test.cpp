@@ -7,56 +7,15 @@
 #include <stdexcept>
 
 #include "tests/backends/slurm/slurm_fixture.hpp"
+#include "tests/clusters/slurm_accounting.hpp"
 
 namespace fiber::backends {
 namespace {
 
-/// A Slurm with accounting, beside the one of the other tests.
-class AccountingCluster {
-public:
-  AccountingCluster() : scripts_(clusters::slurm()->at("SLURM_SCRIPTS")) {
-    auto* state = std::getenv("SLURM_STATE"); // tests/clusters/slurm/down ends this, too.
-    set("SLURM_STATE",
-        std::string(state != nullptr ? state : "/var/tmp/fiber-slurm") + "-accounting");
-    set("SLURM_PORT", "17817");
-    set("SLURM_ACCOUNTING", "yes");
-    is_up_ = run("up") == 0;
-    if (is_up_)
-      set("SLURM_CONF", clusters::slurm()->at("SLURM_CONF"));
-  }
-  ~AccountingCluster() {
-    run("down");
-    for (auto& [name, value] : before_)
-      if (value)
-        ::setenv(name.c_str(), value->c_str(), 1);
-      else
-        ::unsetenv(name.c_str());
-  }
-  AccountingCluster(const AccountingCluster&) = delete;
-  AccountingCluster& operator=(const AccountingCluster&) = delete;
-
-  bool is_up() const { return is_up_; }
-  /// Sets a variable of this process as long as the cluster exists.
-  void set(const std::string& name, const std::string& value) {
-    const char* now = std::getenv(name.c_str());
-    before_.try_emplace(name, now ? std::optional<std::string>(now) : std::nullopt);
-    ::setenv(name.c_str(), value.c_str(), 1);
-  }
-
-private:
-  int run(const std::string& script) const {
-    return std::system((scripts_ + "/" + script + " >&2").c_str());
-  }
-
-  std::string scripts_;
-  std::map<std::string, std::optional<std::string>> before_;
-  bool is_up_ = false;
-};
-
 /// A squeue that finds no controller while a file is there.
 class Squeue {
 public:
-  explicit Squeue(AccountingCluster& cluster) {
+  explicit Squeue(clusters::SlurmAccounting& cluster) {
     auto real = clusters::ask_slurm("sh -c 'command -v squeue'");
     std::string name = "/tmp/fiber-squeue-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr)
@@ -85,7 +44,7 @@ private:
 class SlurmAccounting : public SlurmTest {};
 
 TEST_F(SlurmAccounting, tells_how_a_job_ended_that_slurm_has_forgotten) {
-  AccountingCluster cluster;
+  clusters::SlurmAccounting cluster;
   ASSERT_TRUE(cluster.is_up());
   Squeue squeue(cluster);
   BackendTest test(make_slurm(slurm_options()));

@@ -143,7 +143,10 @@ TEST(SshCommand, says_what_to_do_about_what_ssh_says) {
     auto problem = ssh.problem("me@a", errors, 255);
     EXPECT_TRUE(has(problem, remedy)) << problem;
   }
-  EXPECT_EQ(ssh.problem("a", "", 255), "ssh: exit code 255");
+  EXPECT_EQ(
+    ssh.problem("a", "", 255),
+    "ssh: exit code 255 (its sshd closed the connection; some servers refuse an address "
+    "for a while after failed logins: wait a minute, and try ssh a)");
   EXPECT_EQ(ssh.problem("a", "something new\n\n", 255), "something new");
 }
 

@@ -48,6 +48,12 @@ protected:
   }
 };
 
+TEST_F(Ssh, the_end_of_a_job_names_its_host) {
+  BackendTest test(make_ssh_backend(ssh_options("fiber-b:1")));
+  auto last = test.events.last(test.create("one", "exit 7").id);
+  EXPECT_EQ(last.detail, "exit code 7 on fiber-b");
+}
+
 TEST_F(Ssh, jobs_run_on_all_hosts_as_many_as_these_have_slots) {
   BackendTest test(make_ssh_backend(ssh_options("fiber-a:1,fiber-b:2,fiber-d:3")));
   auto count = spread(test, 6);

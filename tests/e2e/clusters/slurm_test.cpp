@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -18,6 +19,7 @@
 #include <fiber/fiber.hpp>
 
 #include "tests/clusters/cluster.hpp"
+#include "tests/clusters/slurm_accounting.hpp"
 #include "tests/e2e/clusters/es_training.hpp"
 #include "tests/e2e/support/fixture.hpp"
 #include "tests/examples/program.hpp"
@@ -144,6 +146,62 @@ TEST_F(SlurmPool, the_wait_ends_at_the_queue_deadline_with_slurms_words) {
   EXPECT_GE(std::chrono::steady_clock::now() - begin, 5s);
   EXPECT_NE(said.find("waited 5 s to be started (queue_deadline): "), said.npos) << said;
   EXPECT_TRUE(said.ends_with("Resources") || said.ends_with("Priority")) << said;
+}
+
+/// Slurm limits the jobs of this user.
+class SlurmLimits : public SlurmPool {
+protected:
+  void SetUp() override {
+    SlurmPool::SetUp();
+    if (IsSkipped())
+      return;
+    ::unsetenv(mark_variable); // The cluster's daemons are not processes of the session.
+    cluster_.emplace();
+    ::setenv(mark_variable, mark().c_str(), 1);
+    ASSERT_TRUE(cluster_->is_up());
+  }
+  void TearDown() override {
+    SlurmPool::TearDown();
+    cluster_.reset();
+  }
+  void limit(const std::string& what) { cluster_->limit(what); }
+  static Config hurried() {
+    auto settings = config();
+    settings.start_deadline = 8s;
+    settings.log_level = "warn";
+    return settings;
+  }
+
+private:
+  std::optional<clusters::SlurmAccounting> cluster_;
+};
+
+TEST_F(SlurmLimits, of_submitted_jobs_keep_workers_away_as_long_as_they_last) {
+  limit("maxsubmitjobs=5");
+  testing::internal::CaptureStderr(); // Where the log is.
+  open(hurried());
+  Pool pool(12);
+  EXPECT_EQ(pool.map(f, indices(200)), undisturbed(200));
+  EXPECT_FALSE(pool.wait_until_workers_up(10s));
+  EXPECT_EQ(running().size(), 5u);
+  EXPECT_EQ(pool.map(f, indices(200)), undisturbed(200));
+  limit("maxsubmitjobs=-1");
+  EXPECT_TRUE(pool.wait_until_workers_up(60s));
+  auto told = testing::internal::GetCapturedStderr();
+  EXPECT_NE(told.find("AssocMaxSubmitJobLimit"), told.npos) << told;
+  EXPECT_LE(std::ranges::count(told, '\n'), 3) << told;
+}
+
+TEST_F(SlurmLimits, of_running_jobs_let_the_others_wait_without_a_deadline) {
+  limit("maxjobs=5");
+  open(hurried());
+  Pool pool(12);
+  EXPECT_FALSE(pool.wait_until_workers_up(10s));
+  EXPECT_EQ(running().size(), 12u);
+  EXPECT_EQ(pool.map(f, indices(200)), undisturbed(200));
+  EXPECT_EQ(pool.stats().workers_lost, 0u);
+  limit("maxjobs=-1");
+  EXPECT_TRUE(pool.wait_until_workers_up(60s));
 }
 
 TEST_F(SlurmPool, a_worker_that_is_killed_is_replaced) {

@@ -142,7 +142,7 @@ TEST_F(Limits, of_processes_keep_workers_away_as_long_as_they_last) {
   Pool pool(2);
   EXPECT_EQ(pool.map(f, indices(60)), undisturbed(60));
   ASSERT_TRUE(pool.wait_until_workers_up(deadline));
-  group->limit(group->current() + 2); // A process, but not its threads.
+  group->limit(group->current() + 1); // A process, but not its thread.
   pool.resize(4);
   std::size_t rounds = 0;
   EXPECT_TRUE(wait_until([&] {
@@ -158,7 +158,7 @@ TEST_F(Limits, of_processes_keep_workers_away_as_long_as_they_last) {
   EXPECT_EQ(pool.stats().failed, 0u);
 }
 
-// Some of the many that start at once can fork, and lack one of their threads, whichever.
+// Some of the many that start at once can fork, and lack their second thread.
 TEST_F(Limits, of_processes_make_no_worker_crash_at_its_start) {
   if (!make_group("pids"))
     GTEST_SKIP() << why_not;
@@ -166,16 +166,45 @@ TEST_F(Limits, of_processes_make_no_worker_crash_at_its_start) {
   open({.forward_output = true, .log_level = "warn"});
   Pool pool(2);
   ASSERT_TRUE(pool.wait_until_workers_up(deadline));
-  group->limit(group->current() + 150);
+  group->limit(group->current() + 55);
   testing::internal::CaptureStderr();
   pool.resize(100);
   EXPECT_TRUE(await_lost(pool, 70));
+  // The log says so before another one is tried.
+  EXPECT_TRUE(await_lost(pool, pool.stats().workers_lost + 1));
   EXPECT_EQ(pool.map(f, indices(60)), undisturbed(60));
   const auto log = testing::internal::GetCapturedStderr();
   EXPECT_NE(log.find("there is no room for more"), log.npos) << log;
   for (auto* sign : {"killed by", "terminate called"})
     EXPECT_EQ(log.find(sign), log.npos) << log;
   group->unlimit();
+}
+
+// A job starts more threads with its first queue.
+TEST_F(Limits, of_processes_fail_a_task_that_makes_a_queue_and_not_its_worker) {
+  if (!make_group("pids"))
+    GTEST_SKIP() << why_not;
+  join_group(group->door());
+  open();
+  Pool pool(1);
+  ASSERT_TRUE(pool.wait_until_workers_up(deadline));
+  auto use_queue = [] {
+    Queue<int> queue(1);
+    queue.put(7);
+    return queue.get();
+  };
+  group->limit(group->current() + 2);
+  try {
+    pool.apply(use_queue);
+    ADD_FAILURE() << "there is room";
+  } catch (const RemoteError& error) {
+    EXPECT_NE(std::string(error.what()).find("Resource temporarily unavailable"),
+              std::string::npos)
+      << error.what();
+  }
+  group->unlimit();
+  EXPECT_EQ(pool.apply(use_queue), 7);
+  EXPECT_EQ(pool.stats().workers_lost, 0u);
 }
 
 TEST_F(Limits, of_processes_that_leave_room_for_none_are_told) {

@@ -234,7 +234,7 @@ TEST_P(DirectLink, does_not_hold_up_a_stop_callback_that_uses_a_queue) {
   auto task = pool.apply_async(put_until_deadline, queue, other);
   EXPECT_TRUE(await_links("producer", 1));
   EXPECT_THROW(task.get(), TimeoutError);
-  EXPECT_TRUE(told("closed"));
+  EXPECT_TRUE(wait_until([] { return told("closed"); }));
   EXPECT_THROW(other.get(), Closed);
   queue.put(item(-1));
 }

@@ -54,7 +54,7 @@ PoolWorld::PoolWorld(std::chrono::milliseconds heartbeat_timeout,
   services->reactor = &reactor_;
   services->heartbeat_timeout = heartbeat_timeout;
   services->log_level = "error";
-  services->objects = std::make_shared<actors::ObjectSpace>(system_, 0, nullptr);
+  services->objects = std::make_shared<actors::ObjectSpace>(&system_, 0, nullptr);
   services->build = fiber::build_id();
   services->next_incarnation = [last = std::uint64_t{0}]() mutable { return ++last; };
   if (!address.empty())

@@ -32,8 +32,6 @@ struct ChildStarted;
 struct ClosePool;
 struct CloseTick;
 struct CreateJob;
-struct DeadlineTick;
-struct DrainNode;
 struct EndCall;
 struct EndJob;
 struct EndManager;
@@ -42,7 +40,6 @@ struct EndProcess;
 struct EndsAre;
 struct ForgiveFailures;
 struct FromLink;
-struct FromPeer;
 struct GiveUpWaiting;
 struct GraceOver;
 struct JobCreated;
@@ -73,8 +70,6 @@ struct ObjectAsk;
 struct ObjectFreed;
 struct ObjectsFailed;
 struct ObjectsUp;
-struct PeerClosed;
-struct PeersTick;
 struct ProbeTick;
 struct ProcessGone;
 struct ProvenTick;
@@ -83,8 +78,6 @@ struct Resize;
 struct RoomTick;
 struct ScaleTick;
 struct ShortageTick;
-struct SlotFailed;
-struct SlotReady;
 struct SpeculateTick;
 struct StartAttempt;
 struct StartChild;
@@ -123,8 +116,6 @@ CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::ChildStarted))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::ClosePool))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::CloseTick))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::CreateJob))
-CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::DeadlineTick))
-CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::DrainNode))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::EndCall))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::EndJob))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::EndManager))
@@ -133,7 +124,6 @@ CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::EndProcess))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::EndsAre))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::ForgiveFailures))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::FromLink))
-CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::FromPeer))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::GiveUpWaiting))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::GraceOver))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::JobCreated))
@@ -164,8 +154,6 @@ CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::ObjectAsk))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::ObjectFreed))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::ObjectsFailed))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::ObjectsUp))
-CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::PeerClosed))
-CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::PeersTick))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::ProbeTick))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::ProcessGone))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::ProvenTick))
@@ -174,8 +162,6 @@ CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::Resize))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::RoomTick))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::ScaleTick))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::ShortageTick))
-CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::SlotFailed))
-CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::SlotReady))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::SpeculateTick))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::StartAttempt))
 CAF_ADD_TYPE_ID(fiber_actors, (fiber::actors::StartChild))

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The promise: a node and its slots answer the driver's messages other than tasks.
 
-#include "actors/job/node_actor.hpp"
+#include "actors/job/job_node.hpp"
 
 #include <atomic>
 #include <memory>
 #include <thread>
+#include <utility>
 
-#include <caf/all.hpp>
-#include <caf/scheduler/test_coordinator.hpp>
 #include <gtest/gtest.h>
 
 #include "base/log.hpp"
-#include "fiber/detail/caf/scheduler.hpp"
 #include "tests/actors/fake_link.hpp"
 #include "tests/wire/wire_fixture.hpp"
 
@@ -24,63 +22,61 @@ namespace {
 using wire::eventually;
 
 /// A node of one slot; the test plays its driver.
-class NodeActor : public testing::Test {
+class JobNodeOfOneSlot : public testing::Test {
 protected:
-  NodeActor() {
-    log().set_level(spdlog::level::off);
-    detail::set_scheduler(config_, "testing");
-    system_ = std::make_unique<caf::actor_system>(config_);
-    node_ = spawn_node(*system_, {1, link, {slot}, [](const CallCode&) {}, [](int) {}});
-  }
-  ~NodeActor() override {
-    caf::anon_send_exit(node_, caf::exit_reason::kill);
-    node_ = nullptr;
-    run();
-  }
+  JobNodeOfOneSlot() { log().set_level(spdlog::level::off); }
 
-  template <class Message>
-  void tell(Message message) {
-    caf::anon_send(node_, std::move(message));
-    run();
-  }
   template <class... Fields>
   void hear(const Fields&... fields) {
     Bytes message;
     Writer writer(message);
     write(writer, fields...);
-    tell(FromLink{task_stream, Payload(std::move(message))});
+    node->on_message(task_stream, std::move(message));
   }
 
   std::shared_ptr<FakeLink> link = std::make_shared<FakeLink>();
   std::shared_ptr<SlotWorker> slot =
     std::make_shared<SlotWorker>(SlotWorker::Settings{0, 0, link, nullptr, [](auto) {}});
-
-private:
-  void run() {
-    static_cast<caf::scheduler::test_coordinator&>(system_->scheduler()).run();
-  }
-
-  caf::actor_system_config config_;
-  std::unique_ptr<caf::actor_system> system_;
-  caf::actor node_;
+  int exit_code = 0;
+  std::shared_ptr<JobNode> node =
+    std::make_shared<JobNode>(NodeParts{1,
+                                        link,
+                                        {slot},
+                                        [](const CallCode&) {},
+                                        [this](int code) { exit_code = code; },
+                                        [](auto, auto) {}});
 };
 
-TEST_F(NodeActor, a_node_that_drains_before_it_is_ready_never_reports_ready) {
-  tell(DrainNode{});
-  tell(SlotReady{});
+TEST_F(JobNodeOfOneSlot, that_drains_before_it_is_ready_never_reports_ready) {
+  node->drain();
+  node->slot_ready();
   EXPECT_EQ(link->count(Op::draining), 1u);
   EXPECT_EQ(link->count(Op::ready), 0u);
   EXPECT_TRUE(slot->finished());
 }
 
 /// Else tasks that the driver sent before it heard of the drain would be lost.
-TEST_F(NodeActor, a_draining_node_waits_until_the_driver_retires_it) {
-  tell(SlotReady{});
-  tell(DrainNode{});
+TEST_F(JobNodeOfOneSlot, that_drains_waits_until_the_driver_retires_it) {
+  node->slot_ready();
+  EXPECT_EQ(link->count(Op::ready), 1u);
+  node->drain();
+  node->drain();
+  EXPECT_EQ(link->count(Op::draining), 1u);
   EXPECT_EQ(link->count(Op::handed_back), 1u);
   EXPECT_FALSE(slot->finished());
   hear(Op::retire);
   EXPECT_TRUE(slot->finished());
+}
+
+TEST_F(JobNodeOfOneSlot, whose_initializer_throws_says_so_and_ends) {
+  node->slot_failed(Failure{});
+  EXPECT_EQ(link->count(Op::init_failed), 1u);
+  EXPECT_EQ(exit_code, 71);
+}
+
+TEST_F(JobNodeOfOneSlot, that_hears_nonsense_ends) {
+  node->on_message(task_stream, Bytes(3, std::byte{255}));
+  EXPECT_EQ(exit_code, 70);
 }
 
 /// Counts its live instances.
